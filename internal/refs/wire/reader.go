@@ -86,7 +86,7 @@ func (r *Reader) next() ([]byte, error) {
 func lineError(err error) error {
 	var refused *pktline.ErrorLine
 	switch {
-	case err == nil, errors.Is(err, io.ErrUnexpectedEOF):
+	case err == nil, errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return fault.New(fault.Protocol, "the answer breaks off")
 	case errors.Is(err, errLimit):
 		return fault.New(fault.TooLarge, "the answer exceeds the limit of one listing")
