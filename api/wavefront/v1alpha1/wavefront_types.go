@@ -64,6 +64,10 @@ const (
 	// ("kubectl-edit since 2026-01-02T15:04:05Z"). While it is set and the
 	// value stands, the source is held.
 	HeldByAnnotation = "wavefront.as-code.io/held-by"
+
+	// ForcedByAnnotation says who admitted the pinned commit past the gate, by
+	// `wfctl force-admit`, when and why. It goes with the next advance.
+	ForcedByAnnotation = "wavefront.as-code.io/forced-by"
 )
 
 // Mode says whether the Wavefront moves pins or only announces what it would
