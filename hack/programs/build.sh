@@ -75,27 +75,28 @@ elapsed() { printf '%dm%02ds' $((($1) / 60)) $((($1) % 60)); }
 
 # report prints a line now and then while process $2 builds program $1.
 report() {
-  local name=$1 pid=$2 log=$3 began=$SECONDS
+  local name=$1 pid=$2 log=$3 began=$SECONDS next=$progress_every
   while kill -0 "$pid" 2>/dev/null; do
     sleep 1
-    if (((SECONDS - began) % progress_every == 0)) && kill -0 "$pid" 2>/dev/null; then
-      echo "  $name: $(grep -cvE '^(go: |#|$)' "$log" || true) packages compiled, $(elapsed $((SECONDS - began)))"
+    if ((SECONDS - began >= next)); then
+      next=$((next + progress_every))
+      echo "  $name: $(compiled "$log") packages compiled, $(elapsed $((SECONDS - began)))"
     fi
   done
 }
 
+# compiled counts the packages in the output of go build -v.
+compiled() { grep -cvE '^(go: |#|$)' "$1" || true; }
+
+up_to_date() {
+  [[ -x $bin/$1 && $(cat "$bin/.stamps/$1" 2>/dev/null) == "$(stamp_of "$1")" ]]
+}
+
 build() {
-  local name=$1 package stamp log began=$SECONDS pid
-  package=$(package_of "$name")
-  stamp=$(stamp_of "$name")
-  if [[ -x $bin/$name && $(cat "$bin/.stamps/$name" 2>/dev/null) == "$stamp" ]]; then
-    echo "$name $(version_of "$name"): already built"
-    return
-  fi
+  local name=$1 log=$bin/.stamps/$1.log began=$SECONDS pid
   echo "$name $(version_of "$name"): building (minutes from an empty cache, seconds after that)"
-  log=$bin/.stamps/$name.log
   (cd "$here/$name" && exec go build -v -mod=readonly -trimpath -gcflags=all=-dwarf=false \
-    -ldflags "$(ldflags_of "$name")" -o "$bin/$name.new" "$package") >"$log" 2>&1 &
+    -ldflags "$(ldflags_of "$name")" -o "$bin/$name.new" "$(package_of "$name")") >"$log" 2>&1 9>&- &
   pid=$!
   trap 'kill "$pid" 2>/dev/null || true; exit 130' INT TERM
   report "$name" "$pid" "$log"
@@ -106,8 +107,8 @@ build() {
   fi
   trap - INT TERM
   mv "$bin/$name.new" "$bin/$name"
-  echo "$stamp" >"$bin/.stamps/$name"
-  echo "$name $(version_of "$name"): built in $(elapsed $((SECONDS - began))), $(grep -cvE '^(go: |#|$)' "$log" || true) packages compiled"
+  stamp_of "$name" >"$bin/.stamps/$name"
+  echo "$name $(version_of "$name"): built in $(elapsed $((SECONDS - began))), $(compiled "$log") packages compiled"
 }
 
 # has_assets tells whether KUBEBUILDER_ASSETS provides a program.
@@ -119,18 +120,25 @@ has_assets() {
 main() {
   command -v go >/dev/null || { echo "build.sh: go is not in PATH; install Go 1.26 or later" >&2; exit 1; }
   mkdir -p "$bin/.stamps"
-  # Two callers at once (a test and a shell, say) would build everything twice.
-  exec 9>"$bin/.stamps/lock"
-  flock -n 9 || { echo "build.sh: another build is under way, waiting for it"; flock 9; }
   local name
+  local -a missing=()
   (($#)) || set -- etcd kube-apiserver source-controller kustomize-controller
   for name in "$@"; do
     package_of "$name" >/dev/null
     if has_assets "$name"; then
       echo "$name: from KUBEBUILDER_ASSETS"
-      continue
+    elif up_to_date "$name"; then
+      echo "$name $(version_of "$name"): already built"
+    else
+      missing+=("$name")
     fi
-    build "$name"
+  done
+  ((${#missing[@]})) || return 0
+  # Two callers at once (a test and a shell, say) would build everything twice.
+  exec 9>"$bin/.stamps/lock"
+  flock -n 9 || { echo "build.sh: another build is under way, waiting for it"; flock 9; }
+  for name in "${missing[@]}"; do
+    up_to_date "$name" || build "$name"
   done
 }
 
