@@ -17,7 +17,8 @@ type Input struct {
 	Nodes []Node
 	// Sources are all known GitRepositories.
 	Sources []Source
-	// Releases are the HelmReleases whose chart comes from one of the sources.
+	// Releases are the HelmReleases whose chart comes from one of the sources,
+	// and those that such a release depends on (these with a zero Source).
 	Releases []Release
 	// Now is the moment of the judgement in the life of the process; it ages
 	// observations.
@@ -119,7 +120,9 @@ type Node struct {
 	Timeout time.Duration
 	// Confirmed is set once the node's Kustomization and source (and, where it
 	// has charts, those objects twice, a second apart) have been read live and
-	// found settled at the pin that the source carries now.
+	// found settled at the pin that the source carries now. It is demanded of
+	// every pinned node whose source carries a pin, real or virtual, held or
+	// not; never of a gate.
 	Confirmed bool
 }
 
@@ -165,7 +168,9 @@ type Source struct {
 	// Pin is spec.ref.commit.
 	Pin Revision
 	// PinSeen is when this process saw the pin become what it is now, or wrote
-	// it. For a virtual pin: when it was set or first assumed.
+	// it; without a pin, when it first saw the source without one. For a
+	// virtual pin: when it was set or first assumed. While it is zero no
+	// observation counts.
 	PinSeen Instant
 	// VirtualPin is the would-be pin of a source without a real one, in Shadow.
 	VirtualPin Revision

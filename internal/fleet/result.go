@@ -122,14 +122,18 @@ type Evaluation struct {
 	Refused []RefusedReference
 
 	// Moves are what Enforce writes now (and Shadow announces), in the order
-	// of the sources' IDs. Empty while the Wavefront is suspended.
+	// of the sources' IDs. Empty while the Wavefront is suspended or being
+	// deleted.
 	Moves []Move
-	// Refresh are sources that must be listed again before somebody behind
-	// them may move: a listing must have started at least ReplicaLag after
-	// the given moment.
+	// Refresh are sources that must be listed again: a listing must have
+	// started at least ReplicaLag after the given moment. They are those whose
+	// own observation does not count for their present pin, URL and ref, and
+	// those that somebody behind them waits for. It is a wish: back-off after
+	// errors and the host's limits stand above it.
 	Refresh []Refresh
 	// Waiting are sources that must not be listed while Refresh is under way:
-	// their own candidate would be void for ever on a busy branch.
+	// their own candidate would be void for ever on a busy branch. None of
+	// them is in Refresh.
 	Waiting []ID
 	// Confirm are nodes that would be settled but for a live read (see
 	// Node.Confirmed).
@@ -139,8 +143,10 @@ type Evaluation struct {
 	Recheck time.Duration
 }
 
-// Counts of nodes. States overlap with roles and holds; they are authoritative
-// where lists are capped.
+// Counts of nodes; they are authoritative where lists are capped. Observed is
+// every node of the graph, a missing one included as a gate; Pending includes
+// what is admissible; Unhealthy counts the fact and so overlaps with the states;
+// Blocked are the nodes that wait and say why.
 type Counts struct {
 	Observed, Pinned, Gates                       int
 	Settled, Pending, Converging, Unhealthy, Held int
@@ -169,7 +175,8 @@ type Refresh struct {
 type MoveKind string
 
 const (
-	// Initial pins a source that never had a pin, ungated.
+	// Initial pins a source that never had a pin, ungated. In Shadow it asks
+	// for the virtual pin to be remembered, and is no admission.
 	Initial MoveKind = "Initial"
 	// Restore puts a vanished pin back at its record.
 	Restore MoveKind = "Restore"
@@ -233,8 +240,9 @@ type NodeResult struct {
 	// InCycle and BehindCycle tell a cycle's own nodes from those behind it.
 	InCycle     bool
 	BehindCycle bool
-	// Stray: a sibling on a source in scope that nobody selected, or a node of
-	// another Wavefront.
+	// Foreign names the peer whose source the node is built from, where it was
+	// reached over dependsOn only; empty for the Wavefront's own and for gates
+	// in nobody's scope.
 	Foreign string
 	// Timeout is the Kustomization's, for telling when a node is stuck.
 	Timeout time.Duration
@@ -262,7 +270,8 @@ type SourceResult struct {
 	Rank int
 	// NotEnrolled: waits for its initial pin, or for source-controller to
 	// reconcile at it for the first time. EnrolmentFailed: longer than the
-	// source's timeout.
+	// source's timeout, or no pin can be set because there is nothing to
+	// fetch.
 	NotEnrolled     bool
 	EnrolmentFailed bool
 	// FetchFailing: source-controller can't fetch the pin. AtPin tells whether

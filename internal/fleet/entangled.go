@@ -1,0 +1,102 @@
+// Copyright The Wavefront Controller Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"fmt"
+	"slices"
+)
+
+// maskBits is how many nodes one pass over the graph asks for.
+const maskBits = 64
+
+// wait is a release that waits for one of another node.
+type wait struct {
+	node  int32
+	other int32
+	text  string
+}
+
+// entangled finds nodes whose release waits for a release of a node behind them:
+// such a node can never be ready first. Only releases that are waiting cost
+// anything.
+func (j *judge) entangled() {
+	waits := j.waitingReleases()
+	for len(waits) > 0 {
+		var block []int32
+		n := 0
+		for n < len(waits) && (slices.Contains(block, waits[n].node) || len(block) < maskBits) {
+			if !slices.Contains(block, waits[n].node) {
+				block = append(block, waits[n].node)
+			}
+			n++
+		}
+		j.markEntangled(waits[:n], block)
+		waits = waits[n:]
+	}
+}
+
+// markEntangled carries one bit for each node of the block to everything behind
+// it.
+func (j *judge) markEntangled(waits []wait, block []int32) {
+	bit := make(map[int32]uint64, len(block))
+	for i, v := range block {
+		bit[v] = 1 << i
+	}
+	above := make([]uint64, len(j.nodes))
+	for _, v := range j.topological {
+		for _, p := range j.parents.of(v) {
+			above[v] |= above[p] | bit[p]
+		}
+	}
+	for _, w := range waits {
+		if n := &j.nodes[w.node]; above[w.other]&bit[w.node] != 0 && !n.unhealthy {
+			n.unhealthy, n.settled, n.trouble = true, false, w.text
+		}
+	}
+}
+
+// waitingReleases lists releases that wait for one that another node applied.
+func (j *judge) waitingReleases() []wait {
+	var result []wait
+	var appliedBy map[ID]ID
+	for v := range j.nodes {
+		for _, i := range j.nodes[v].releases {
+			r := &j.in.Releases[i]
+			if r.Ready.Status != False || r.Ready.Reason != dependencyNotReady {
+				continue
+			}
+			if appliedBy == nil {
+				appliedBy = j.appliers()
+			}
+			for _, d := range r.DependsOn {
+				if other, known := j.find(appliedBy[d]); known {
+					result = append(result, wait{node: int32(v), other: other, text: entanglement(r, d, j.nodes[other].id)})
+				}
+			}
+		}
+	}
+	return result
+}
+
+// appliers maps releases to the Kustomizations that applied them.
+func (j *judge) appliers() map[ID]ID {
+	result := make(map[ID]ID, len(j.in.Releases))
+	for i := range j.in.Releases {
+		result[j.in.Releases[i].ID] = j.in.Releases[i].AppliedBy
+	}
+	return result
+}
+
+// find returns the place of a node.
+func (j *judge) find(id ID) (int32, bool) {
+	i, found := slices.BinarySearchFunc(j.nodes, id, func(n node, id ID) int { return compareIDs(&n.id, &id) })
+	return int32(i), found
+}
+
+// entanglement is the sentence that says what can never happen.
+func entanglement(r *Release, other, behind ID) string {
+	return fmt.Sprintf("HelmRelease %q waits for %q, which belongs to %s, behind this node: it can never be ready first",
+		r.ID.Namespace+"/"+r.ID.Name, other.Namespace+"/"+other.Name, behind)
+}

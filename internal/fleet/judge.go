@@ -1,0 +1,299 @@
+// Copyright The Wavefront Controller Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"slices"
+	"strings"
+)
+
+// clause names a part of the rules that tests leave out, to see that its
+// absence is noticed. Production code leaves out nothing.
+type clause uint
+
+const (
+	// freshnessRule: ancestors are listed after the candidate was first seen.
+	freshnessRule clause = 1 << iota
+	// transitiveRule: all ancestors gate, not only direct ones.
+	transitiveRule
+	// groupRule: members of a group never gate each other.
+	groupRule
+	// pendingRule: a node with something pending is not settled.
+	pendingRule
+	// staleRule: an old observation says nothing.
+	staleRule
+	// holdRule: held sources are not moved.
+	holdRule
+	// pinSeenRule: an observation from before the pin became what it is now
+	// says nothing.
+	pinSeenRule
+	// chartsRule: charts and releases are on the artifact.
+	chartsRule
+	// attemptedRule: a verdict counts only if it is about the pin.
+	attemptedRule
+	// atPinRule: the artifact is at the pin.
+	atPinRule
+	// nodeRule: gating is judged between nodes, not between whole sources.
+	nodeRule
+	// declaredRule: nothing is pending on a source whose commit Git renders.
+	declaredRule
+	// neverPinnedRule: a held source that was never pinned counts as settled.
+	neverPinnedRule
+)
+
+// Evaluate applies the rules to what is known of a fleet. It is a pure function,
+// linear in nodes, edges, sources and releases (but for sorting).
+func Evaluate(in Input) Evaluation { return evaluate(in, 0) }
+
+// evaluate applies the rules without the given clauses.
+func evaluate(in Input, without clause) Evaluation {
+	j := judge{in: &in, without: without}
+	var out Evaluation
+	j.prepare(&out)
+	j.judgeSources()
+	j.sortTopologically(&out)
+	j.contract(&out)
+	j.judgeNodes(&out)
+	j.descend()
+	j.admit()
+	j.decideStates()
+	j.report(&out)
+	return out
+}
+
+// judge holds one evaluation. Nodes and sources are addressed by their place in
+// slices that are sorted by ID, so that comparing places compares IDs.
+type judge struct {
+	in      *Input
+	without clause
+
+	peers     []Wavefront
+	peerIndex map[string]int32
+	// sourceIndex finds a source in Input.Sources.
+	sourceIndex map[ID]int32
+
+	nodes   []node
+	sources []source
+	// parents are the edges of the node graph, from a node to what it depends
+	// on.
+	parents edges
+	// topological lists the nodes with every dependency before its dependents;
+	// nodes of one cycle are adjacent.
+	topological []int32
+	// group of each node; nodes that can only move together share one.
+	group []int32
+}
+
+// lacks tells whether the evaluation leaves a clause out.
+func (j *judge) lacks(c clause) bool { return j.without&c != 0 }
+
+// node is what the rules know of one node of the graph.
+type node struct {
+	id ID
+	// in is nil for a missing node.
+	in *Node
+	// source is the place of the source in judge.sources; none where it can't
+	// be read.
+	source int32
+	// pinned nodes are moved by a pin; all others are gates.
+	pinned bool
+	// selected by the Wavefront that keeps its source: its edges hold the
+	// source.
+	selected bool
+	hold     *Hold
+
+	verdict Verdict
+	ready   bool
+	// releases of the node, as places in judge.in.Releases.
+	releases []int32
+	charts   bool
+
+	settled     bool
+	unconfirmed bool
+	unhealthy   bool
+	trouble     string
+
+	inCycle     bool
+	behindCycle bool
+	wave        int32
+
+	down    descent
+	state   State
+	blocker *Blocker
+}
+
+// source is what the rules know of one source of a node of the graph.
+type source struct {
+	in *Source
+	// input is the place in Input.Sources.
+	input int32
+	// keeper is the Wavefront whose pins move it: self, a place in
+	// judge.peers, or none if its nodes are gates.
+	keeper    int32
+	contested bool
+	nodes     []int32
+	releases  []int32
+
+	pin       Revision
+	real      bool
+	hold      *Hold
+	counting  *Observation
+	stale     bool
+	unseen    bool // can't be observed: failed or stale
+	observed  bool // needs an observation
+	candidate Revision
+	atPin     bool
+
+	notEnrolled     bool
+	enrolmentFailed bool
+
+	blocker *Blocker
+	// culprit is the node that blocks the source; none if none does.
+	culprit int32
+	// movable: a candidate that may move but for a suspended Wavefront.
+	movable bool
+}
+
+// pending tells whether the source has a candidate.
+func (s *source) pending() bool { return s.candidate != "" }
+
+// admissible tells whether the candidate may move now.
+func (s *source) admissible() bool { return s.pending() && s.blocker == nil }
+
+// prepare finds scope, nodes and sources.
+func (j *judge) prepare(out *Evaluation) {
+	for i := range j.in.Peers {
+		if p := j.in.Peers[i]; p.Name != j.in.Self.Name && !p.Deleting {
+			j.peers = append(j.peers, p)
+		}
+	}
+	slices.SortStableFunc(j.peers, func(a, b Wavefront) int { return strings.Compare(a.Name, b.Name) })
+	j.peerIndex = make(map[string]int32, len(j.peers))
+	for i := range j.peers {
+		j.peerIndex[j.peers[i].Name] = int32(i)
+	}
+	j.indexSources()
+	scopes := j.scopes()
+	j.discover(scopes)
+	j.gather(scopes)
+	j.overlaps(scopes, out)
+}
+
+// indexSources finds sources by ID; of two with one ID, which a cluster does
+// not have, the one with the greater UID counts.
+func (j *judge) indexSources() {
+	j.sourceIndex = make(map[ID]int32, len(j.in.Sources))
+	for i := range j.in.Sources {
+		id := j.in.Sources[i].ID
+		if other, twice := j.sourceIndex[id]; !twice || j.in.Sources[other].UID < j.in.Sources[i].UID {
+			j.sourceIndex[id] = int32(i)
+		}
+	}
+}
+
+// gather lists the sources of the graph's nodes, in the order of their IDs, with
+// their nodes and releases.
+func (j *judge) gather(scopes []scope) {
+	place := make([]int32, len(j.in.Sources))
+	for i := range place {
+		place[i] = none
+	}
+	var used []int32
+	for v := range j.nodes {
+		n := &j.nodes[v]
+		if n.in == nil {
+			continue
+		}
+		i, known := j.sourceIndex[n.in.Source]
+		if !known {
+			continue
+		}
+		n.source = i
+		if place[i] == none {
+			place[i] = 0
+			used = append(used, i)
+		}
+	}
+	slices.SortFunc(used, func(a, b int32) int { return compareIDs(&j.in.Sources[a].ID, &j.in.Sources[b].ID) })
+	j.sources = make([]source, len(used))
+	for p, i := range used {
+		place[i] = int32(p)
+		j.sources[p] = source{in: &j.in.Sources[i], input: i, keeper: j.keeper(scopes[i]), culprit: none}
+	}
+	for v := range j.nodes {
+		if n := &j.nodes[v]; n.source != none {
+			n.source = place[n.source]
+			s := &j.sources[n.source]
+			s.nodes = append(s.nodes, int32(v))
+		}
+	}
+	j.gatherReleases(place)
+}
+
+// gatherReleases hands each release to its source, in the order of their IDs.
+func (j *judge) gatherReleases(place []int32) {
+	order := make([]int32, len(j.in.Releases))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(a, b int32) int { return compareIDs(&j.in.Releases[a].ID, &j.in.Releases[b].ID) })
+	for _, r := range order {
+		if i, known := j.sourceIndex[j.in.Releases[r].Source]; known && place[i] != none {
+			s := &j.sources[place[i]]
+			s.releases = append(s.releases, r)
+		}
+	}
+}
+
+// judgeSources judges every source by itself.
+func (j *judge) judgeSources() {
+	for i := range j.sources {
+		j.judgeSource(&j.sources[i])
+	}
+}
+
+// judgeNodes judges every node by itself.
+func (j *judge) judgeNodes(out *Evaluation) {
+	for v := range j.nodes {
+		j.judgeNode(int32(v))
+	}
+	j.entangled()
+	for v := range j.nodes {
+		if j.nodes[v].unconfirmed {
+			out.Confirm = append(out.Confirm, j.nodes[v].id)
+		}
+	}
+}
+
+// judgeSource establishes the facts of a source that the rules of its nodes
+// stand on.
+func (j *judge) judgeSource(s *source) {
+	for _, v := range s.nodes {
+		j.nodes[v].selected = j.selects(s, j.nodes[v].in)
+	}
+	if s.keeper == none {
+		return
+	}
+	s.hold = j.sourceHold(s)
+	s.pin, s.real = j.effectivePin(s)
+	if s.pin == "" && s.keeper >= 0 && j.peers[s.keeper].Mode == Shadow {
+		s.keeper, s.hold = none, nil
+		return
+	}
+	for _, v := range s.nodes {
+		j.nodes[v].pinned = true
+	}
+	j.observe(s)
+	s.atPin = s.in.Artifact.Same(s.pin) || j.lacks(atPinRule)
+	j.enrolment(s)
+}
+
+// selects tells whether the Wavefront that keeps the source selects the node.
+func (j *judge) selects(s *source, n *Node) bool {
+	name := j.in.Self.Name
+	if s.keeper >= 0 {
+		name = j.peers[s.keeper].Name
+	}
+	return slices.Contains(n.SelectedBy, name)
+}

@@ -1,0 +1,167 @@
+// Copyright The Wavefront Controller Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import "time"
+
+// demand is the latest moment that the sources of a node and its ancestors must
+// have been listed after, in the two flavours of descent.
+type demand struct {
+	full Instant
+	gate Instant
+}
+
+// later returns the later of two moments.
+func later(a, b Instant) Instant {
+	if b.Seq > a.Seq {
+		return b
+	}
+	return a
+}
+
+// refresh lists the sources that must be listed again: those whose own
+// observation does not count, and observed ancestors of a candidate whose latest
+// observation does not satisfy the freshness rule. A candidate that waits long
+// for something else asks for one listing only: the moment it was first seen
+// does not move.
+func (j *judge) refresh(out *Evaluation) {
+	wanted := j.demands()
+	for i := range j.sources {
+		s := &j.sources[i]
+		if s.keeper == none || !s.observed {
+			continue
+		}
+		if j.waitsForListings(s) {
+			out.Waiting = append(out.Waiting, s.in.ID)
+			continue
+		}
+		after := wanted[i]
+		if s.counting == nil {
+			after = later(after, s.in.PinSeen)
+		}
+		if !after.IsZero() && (s.counting == nil || !s.counting.Started.After(after, j.in.Self.ReplicaLag)) {
+			out.Refresh = append(out.Refresh, Refresh{Source: s.in.ID, After: after})
+		}
+	}
+}
+
+// waitsForListings tells whether the source must not be listed while its
+// ancestors are. On a busy branch a new commit would void the candidate for
+// ever; half of staleAfter is as long as the ancestors may take.
+func (j *judge) waitsForListings(s *source) bool {
+	if !j.mayMove(s) || j.in.Now.At-s.counting.Started.At > j.in.Self.StaleAfter/2 {
+		return false
+	}
+	b, _ := perNode(checkFresh)(j, s)
+	return b != nil
+}
+
+// mayMove tells whether the source has a candidate that asks for listings: one
+// that this Wavefront may admit as soon as its ancestors allow it.
+func (j *judge) mayMove(s *source) bool {
+	if s.keeper != self || j.in.Self.Suspended || j.in.Self.Deleting || !s.pending() {
+		return false
+	}
+	if s.blocker == nil {
+		return true
+	}
+	switch s.blocker.Reason {
+	case GraphCycle, Contested, SelfHeld, SelfUnobserved:
+		return false
+	}
+	return true
+}
+
+// demands carries the moments at which candidates were first seen from leaves to
+// roots, in one pass: the mirror of descend. The result is by source.
+func (j *judge) demands() []Instant {
+	result := make([]Instant, len(j.sources))
+	wanted := make([]demand, len(j.nodes))
+	if !j.raiseDemands(wanted) {
+		return result
+	}
+	for i := len(j.topological) - 1; i >= 0; i-- {
+		v := j.topological[i]
+		d := wanted[v]
+		if n := &j.nodes[v]; n.source != none {
+			result[n.source] = later(result[n.source], d.full)
+		}
+		both := later(d.full, d.gate)
+		if both.IsZero() {
+			continue
+		}
+		for _, p := range j.parents.of(v) {
+			if j.group[p] == j.group[v] {
+				wanted[p].gate = later(wanted[p].gate, d.gate)
+				wanted[p].full = later(wanted[p].full, d.full)
+			} else {
+				wanted[p].full = later(wanted[p].full, both)
+			}
+		}
+	}
+	return result
+}
+
+// raiseDemands notes the demand of every candidate at its selected nodes, and
+// tells whether there is any.
+func (j *judge) raiseDemands(wanted []demand) bool {
+	some := false
+	for i := range j.sources {
+		s := &j.sources[i]
+		if !j.mayMove(s) {
+			continue
+		}
+		for _, v := range s.nodes {
+			if j.nodes[v].selected {
+				wanted[v].gate = later(wanted[v].gate, s.counting.First)
+				some = true
+			}
+		}
+	}
+	return some
+}
+
+// recheck is how long from now time alone may change the evaluation; zero if it
+// can't.
+func (j *judge) recheck() time.Duration {
+	var soonest time.Duration
+	within := func(d time.Duration) {
+		if d >= 0 && (soonest == 0 || d+1 < soonest) {
+			soonest = d + 1
+		}
+	}
+	for i := range j.sources {
+		s := &j.sources[i]
+		if s.keeper == none {
+			continue
+		}
+		if s.observed {
+			since := awaitedSince(s.in)
+			if s.counting != nil {
+				since = s.counting.Started
+			}
+			within(since.At + j.in.Self.StaleAfter - j.in.Now.At)
+		}
+		if s.real && j.takesSlot(s.in) {
+			within(s.in.PinnedAt.Add(enrolmentTimeout(s.in)).Sub(j.in.Clock))
+		}
+	}
+	for v := range j.nodes {
+		j.recheckNode(&j.nodes[v], within)
+	}
+	return soonest
+}
+
+// recheckNode tells when time alone may change the node's verdict.
+func (j *judge) recheckNode(n *node, within func(time.Duration)) {
+	if n.in == nil || n.in.Ready.Status == True {
+		return
+	}
+	if n.in.Ready.Reason == artifactFailed && n.source != none {
+		within(j.sources[n.source].in.ArtifactAt.Add(grace).Sub(j.in.Clock))
+	}
+	if n.verdict != Undecided {
+		within(n.in.Ready.Since.Add(n.in.Timeout + grace).Sub(j.in.Clock))
+	}
+}

@@ -1,0 +1,73 @@
+// Copyright The Wavefront Controller Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	// detailBytes bounds what is quoted of a condition's message.
+	detailBytes = 200
+	// pinFailureLimit is how many failed writes in a row make a node
+	// unhealthy.
+	pinFailureLimit = 3
+)
+
+// trouble says why a node is unhealthy (design: unhealthy); empty if it is not.
+func (j *judge) trouble(n *node) string {
+	if n.pinned {
+		if t := sourceTrouble(&j.sources[n.source]); t != "" {
+			return t
+		}
+	}
+	if n.verdict == Bad {
+		return badVerdict(n.in)
+	}
+	return j.releaseTrouble(n)
+}
+
+// sourceTrouble says why the pin itself is in trouble: it can't be written, or
+// it can't be fetched and there is no artifact at it.
+func sourceTrouble(s *source) string {
+	name := s.in.ID.Namespace + "/" + s.in.ID.Name
+	switch {
+	case s.in.PinFailures >= pinFailureLimit:
+		return fmt.Sprintf("the pin of %s %q can't be written (failed %d times running)", s.in.ID.Kind, name, s.in.PinFailures)
+	case s.in.FetchFailed && s.pin != "" && !s.atPin:
+		return fmt.Sprintf("%s %q can't fetch its pinned commit: %s", s.in.ID.Kind, name, detail(s.in.Ready))
+	}
+	return ""
+}
+
+// badVerdict renders a bad verdict as a sentence. While the object is being
+// reconciled again its condition says nothing of the failure.
+func badVerdict(n *Node) string {
+	if n.Ready.Status == False {
+		return notReady(n.ID, n.Ready)
+	}
+	return fmt.Sprintf("%s %q failed at its last reconciliation", n.ID.Kind, n.ID.Namespace+"/"+n.ID.Name)
+}
+
+// detail quotes reason and message of a condition: the first line, cut to a
+// readable length.
+func detail(c Condition) string {
+	message, _, _ := strings.Cut(strings.TrimSpace(c.Message), "\n")
+	if len(message) > detailBytes {
+		cut := detailBytes
+		for cut > 0 && !utf8.RuneStart(message[cut]) {
+			cut--
+		}
+		message = message[:cut] + "…"
+	}
+	switch {
+	case c.Reason == "":
+		return message
+	case message == "":
+		return c.Reason
+	}
+	return c.Reason + ": " + message
+}
