@@ -1,0 +1,54 @@
+# Targets that ship the project: image, installers, CLI, chart, documentation.
+# Included by the Makefile.
+
+IMG ?= ghcr.io/isometry/wavefront-controller:$(VERSION)
+PLATFORMS ?= linux/amd64,linux/arm64
+OVERLAY ?= config/default
+KUBECTL ?= kubectl
+DIST := $(CURDIR)/dist
+INSTALLER := go run ./hack/release/installer
+GOBIN_DIR = $(or $(shell go env GOBIN),$(shell go env GOPATH)/bin)
+
+##@ Deployment
+
+.PHONY: install
+install: ## Install the custom resource definitions into the cluster
+	$(INSTALLER) --overlay $(OVERLAY) --definitions only | $(KUBECTL) apply --server-side -f -
+
+.PHONY: uninstall
+uninstall: ## Remove the definitions (refuses while there are Wavefronts, unless FORCE=1)
+	@if [ -z "$(FORCE)" ] && [ -n "$$($(KUBECTL) get wavefronts -o name 2>/dev/null)" ]; then \
+	  echo "uninstall: there are Wavefronts; delete them while the controller runs ('wfctl uninstall'), or repeat with FORCE=1" >&2; \
+	  exit 1; fi
+	$(INSTALLER) --overlay $(OVERLAY) --definitions only | $(KUBECTL) delete --ignore-not-found -f -
+
+.PHONY: deploy
+deploy: ## Deploy the controller with IMG, definitions included
+	$(INSTALLER) --overlay $(OVERLAY) --image $(IMG) | $(KUBECTL) apply --server-side -f -
+
+.PHONY: undeploy
+undeploy: ## Remove the controller and its roles; the definitions and the Wavefronts stay
+	$(INSTALLER) --overlay $(OVERLAY) --definitions without | $(KUBECTL) delete --ignore-not-found -f -
+
+##@ Release
+
+.PHONY: ko-build
+ko-build: ## Build the image IMG for PLATFORMS without an engine, into dist/image (PUSH=1 pushes it)
+	@go run -C hack/image . --source $(CURDIR) --output $(DIST)/image --image $(IMG) --platforms $(PLATFORMS) \
+	  --version $(VERSION) --revision "$$(git rev-parse HEAD 2>/dev/null)" $(if $(PUSH),--push)
+
+.PHONY: build-installer
+build-installer: ## Write dist/install.yaml, the whole installation with IMG
+	@$(INSTALLER) --overlay $(OVERLAY) --image $(IMG) --version $(VERSION) --output $(DIST)/install.yaml
+	@$(INSTALLER) --overlay $(OVERLAY) --version $(VERSION) --definitions only --output $(DIST)/crds.yaml
+	@echo "dist/install.yaml and dist/crds.yaml: $(IMG)"
+
+.PHONY: build-wfctl
+build-wfctl: ## Build wfctl into bin/
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/wfctl ./cmd/wfctl
+
+.PHONY: install-wfctl
+install-wfctl: build-wfctl ## Install wfctl into GOBIN, also as kubectl and flux plugins
+	install -D -m 0755 $(BIN)/wfctl "$(GOBIN_DIR)/wfctl"
+	ln -sf wfctl "$(GOBIN_DIR)/kubectl-wavefront"
+	ln -sf wfctl "$(GOBIN_DIR)/flux-wavefront"
