@@ -17,7 +17,6 @@ import (
 	"k8s.io/client-go/rest"
 	certutil "k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/keyutil"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // issuer is the ServiceAccount issuer; nothing resolves it.
@@ -124,13 +123,8 @@ func (e *Env) newAPIServer(etcdURL string, port int, keys pki) (*Process, error)
 
 // connect makes the administrator's client, and a kubeconfig for each of the users.
 func (e *Env) connect(port int, keys pki) error {
-	e.config = configFor(port, keys, adminUser)
-	scheme, err := newScheme(e.options.AddToScheme)
-	if err != nil {
+	if err := e.use(configFor(port, keys, adminUser), e.options.AddToScheme); err != nil {
 		return err
-	}
-	if e.client, err = client.NewWithWatch(e.config, client.Options{Scheme: scheme}); err != nil {
-		return fmt.Errorf("failed to make client: %w", err)
 	}
 	for user := range keys.tokens {
 		if err := WriteKubeconfig(e.kubeconfigFile(user), configFor(port, keys, user)); err != nil {

@@ -24,6 +24,9 @@ const ControllerName = "wavefront-controller"
 type ControllerOptions struct {
 	// Binary is the executable; empty means built from the work tree.
 	Binary string
+	// RBAC are the kustomizations to apply, below the work tree's root; default
+	// config/rbac.
+	RBAC []string
 	// Args are added to the arguments that this environment needs.
 	Args []string
 	// Env is added to the environment, as KEY=value.
@@ -50,12 +53,16 @@ func (e *Env) NewController(ctx context.Context, options ControllerOptions) (*Co
 		options.Name = ControllerName
 	}
 	if options.Binary == "" {
-		options.Binary = filepath.Join(e.root, "bin", ControllerName)
-		if err := BuildController(ctx, e.root, options.Binary); err != nil {
+		binary, err := e.buildController(ctx)
+		if err != nil {
 			return nil, err
 		}
+		options.Binary = binary
 	}
-	kubeconfig, err := e.installController(ctx)
+	if len(options.RBAC) == 0 {
+		options.RBAC = []string{filepath.Join("config", "rbac")}
+	}
+	kubeconfig, err := e.installController(ctx, options.RBAC)
 	if err != nil {
 		return nil, err
 	}
@@ -89,46 +96,17 @@ func (e *Env) NewController(ctx context.Context, options ControllerOptions) (*Co
 
 // installController applies the roles that are shipped and returns the kubeconfig of
 // the ServiceAccount that they are bound to.
-func (e *Env) installController(ctx context.Context) (string, error) {
-	objects, err := BuildKustomization(filepath.Join(e.root, "config", "rbac"))
-	if err != nil {
-		return "", err
-	}
-	for _, object := range objects {
-		if isNamespaced(object) && object.GetNamespace() == "" {
-			object.SetNamespace(RuntimeNamespace)
+func (e *Env) installController(ctx context.Context, dirs []string) (string, error) {
+	for _, dir := range dirs {
+		objects, err := BuildKustomization(filepath.Join(e.root, dir))
+		if err != nil {
+			return "", err
 		}
-		setSubjectNamespace(object)
-	}
-	if err := e.Apply(ctx, objects...); err != nil {
-		return "", err
+		if err := e.Apply(ctx, objects...); err != nil {
+			return "", err
+		}
 	}
 	return e.KubeconfigFor(ctx, RuntimeNamespace, ControllerName)
-}
-
-// isNamespaced tells the kinds of config/rbac apart.
-func isNamespaced(object *unstructured.Unstructured) bool {
-	switch object.GetKind() {
-	case "ServiceAccount", "Role", "RoleBinding":
-		return true
-	}
-	return false
-}
-
-// setSubjectNamespace fills in the namespace of a binding's ServiceAccounts, which the
-// overlay that a cluster installs would do.
-func setSubjectNamespace(object *unstructured.Unstructured) {
-	subjects, found, err := unstructured.NestedSlice(object.Object, "subjects")
-	if err != nil || !found {
-		return
-	}
-	for _, subject := range subjects {
-		fields, ok := subject.(map[string]any)
-		if ok && fields["kind"] == "ServiceAccount" {
-			fields["namespace"] = RuntimeNamespace
-		}
-	}
-	_ = unstructured.SetNestedSlice(object.Object, subjects, "subjects")
 }
 
 // BuildKustomization renders a folder with a kustomization.yaml, as kustomize build
@@ -145,12 +123,17 @@ func BuildKustomization(dir string) ([]*unstructured.Unstructured, error) {
 	return Decode(content)
 }
 
-// BuildController builds the controller from the work tree at root.
-func BuildController(ctx context.Context, root, binary string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", binary, ".")
-	cmd.Dir = root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("failed to build %s: %w\n%s", ControllerName, err, out)
+// buildController builds the controller, once for an Env, into its folder.
+func (e *Env) buildController(ctx context.Context) (string, error) {
+	binary := filepath.Join(e.dir, "bin", ControllerName)
+	if e.built {
+		return binary, nil
 	}
-	return nil
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", binary, ".")
+	cmd.Dir = e.root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("failed to build %s: %w\n%s", ControllerName, err, out)
+	}
+	e.built = true
+	return binary, nil
 }

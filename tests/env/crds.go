@@ -31,8 +31,9 @@ var fluxCRDs embed.FS
 // fieldManager owns what this package applies.
 const fieldManager = "wavefront-env"
 
-// install makes the namespaces and installs every CRD.
-func (e *Env) install(ctx context.Context) error {
+// Install makes the namespaces and applies every CRD: Flux's, and the project's as they are
+// in the work tree. Start has done so; after a change it can be called again.
+func (e *Env) Install(ctx context.Context) error {
 	for _, name := range append([]string{RuntimeNamespace}, e.options.Namespaces...) {
 		if err := e.ensureNamespace(ctx, name); err != nil {
 			return err
@@ -42,7 +43,10 @@ func (e *Env) install(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, path := range append(e.options.CRDs, filepath.Join(e.root, "config", "crd", "bases")) {
+	for _, path := range append([]string{
+		filepath.Join(e.root, "config", "crd", "bases"),
+		filepath.Join(e.root, "config", "fluxapp", "crd", "bases"),
+	}, e.options.CRDs...) {
 		more, err := decodePath(path)
 		if err != nil {
 			return err

@@ -40,7 +40,7 @@ type Options struct {
 	// Namespaces are made, beside flux-system.
 	Namespaces []string
 	// CRDs are more YAML files, or folders of them, with CustomResourceDefinitions.
-	// Flux's and the project's own (config/crd/bases) are always there.
+	// Flux's and the project's own (config) are always there.
 	CRDs []string
 	// AddToScheme adds types to what Client knows, beside Kubernetes' and Flux's.
 	AddToScheme []func(*runtime.Scheme) error
@@ -68,9 +68,9 @@ type Env struct {
 	config *rest.Config
 	client client.WithWatch
 
-	setup    sync.Mutex // one at a time: kubeconfigs, roles, controllers
-	stopping sync.Mutex
-	extra    []*Process // what NewController made
+	setup sync.Mutex // guards what follows
+	built bool       // the project's controller, into dir
+	extra []*Process // what NewController made
 }
 
 // Start starts a control plane and returns when all of it is ready. Programs that are
@@ -100,7 +100,7 @@ func Start(ctx context.Context, options Options) (_ *Env, err error) {
 	}{
 		{"git server", e.startGit},
 		{"etcd and kube-apiserver", e.startAPI},
-		{"namespaces and CRDs", e.install},
+		{"namespaces and CRDs", e.Install},
 		{"source-controller and kustomize-controller", e.startFlux},
 	} {
 		began := time.Now()
@@ -109,7 +109,7 @@ func Start(ctx context.Context, options Options) (_ *Env, err error) {
 		}
 		e.progress("%s: ready after %.1fs", step.what, time.Since(began).Seconds())
 	}
-	return e, nil
+	return e, e.publish()
 }
 
 func (e *Env) progress(format string, args ...any) {
@@ -141,8 +141,8 @@ func (e *Env) startGit(context.Context) (err error) {
 // Stop ends every program and the git server, at once, and removes the data unless
 // Options.Dir named the folder. It may be called more than once.
 func (e *Env) Stop() error {
-	e.stopping.Lock()
-	defer e.stopping.Unlock()
+	e.setup.Lock()
+	defer e.setup.Unlock()
 	var errs []error
 	// Killed rather than asked: nothing that they hold is worth keeping.
 	for _, process := range append(slices.Clone(e.extra), e.kustomize, e.source, e.apiServer, e.etcd) {
@@ -168,8 +168,8 @@ func (e *Env) Dir() string { return e.dir }
 // Git is the git server.
 func (e *Env) Git() *GitServer { return e.git }
 
-// Client is an administrator's client, without a cache, that knows Kubernetes' and
-// Flux's types, and those of Options.AddToScheme.
+// Client is an administrator's client, without a cache, that knows Kubernetes',
+// Flux's and the project's types, and those of Options.AddToScheme.
 func (e *Env) Client() client.WithWatch { return e.client }
 
 // Scheme is what Client knows.

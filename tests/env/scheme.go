@@ -13,9 +13,12 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+
+	fluxappv1 "github.com/isometry/wavefront-controller/api/apps/v1"
+	wavefrontv1 "github.com/isometry/wavefront-controller/api/wavefront/v1alpha1"
 )
 
-// newScheme knows Kubernetes' own types, Flux's, and what more is asked for.
+// newScheme knows Kubernetes' own types, Flux's, the project's, and what more is asked for.
 func newScheme(more []func(*runtime.Scheme) error) (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range append([]func(*runtime.Scheme) error{
@@ -27,6 +30,8 @@ func newScheme(more []func(*runtime.Scheme) error) (*runtime.Scheme, error) {
 		imagev1.AddToScheme,
 		notificationv1.AddToScheme,
 		notificationv1b3.AddToScheme,
+		wavefrontv1.AddToScheme,
+		fluxappv1.AddToScheme,
 	}, more...) {
 		if err := add(scheme); err != nil {
 			return nil, err
