@@ -39,7 +39,7 @@ func ParseVersion(text string) (Version, error) {
 		return Version{}, versionError("must not contain a '_': where a registry's tag has one in place of the '+' of a version, write the '+'")
 	}
 	if completeVersion.MatchString(text) {
-		if _, err := semver.NewVersion(text); err != nil {
+		if _, err := parseComplete(text); err != nil {
 			return Version{}, versionError(fmt.Sprintf("%q is not a semantic version: %s", text, err))
 		}
 		return Version{text: text}, nil
@@ -80,7 +80,7 @@ func (v Version) Text() string {
 // rules, is never deployed.
 func (v Version) OfTag(tag string) (string, error) {
 	text := strings.ReplaceAll(tag, "_", "+")
-	version, err := semver.NewVersion(text)
+	version, err := parseComplete(text)
 	if err != nil {
 		return "", fmt.Errorf("the selected tag %q is not a semantic version: %w", tag, err)
 	}
@@ -88,6 +88,11 @@ func (v Version) OfTag(tag string) (string, error) {
 		return "", fmt.Errorf("the selected tag %q does not satisfy %q", tag, v.text)
 	}
 	return text, nil
+}
+
+// parseComplete accepts no shortened versions: '6.5' is a constraint.
+func parseComplete(text string) (*semver.Version, error) {
+	return semver.StrictNewVersion(strings.TrimPrefix(text, "v"))
 }
 
 func versionError(problem string) error {
