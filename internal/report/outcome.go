@@ -26,6 +26,9 @@ const (
 	Kept Result = "kept"
 	// Released: the source was released and follows its branch again.
 	Released Result = "released"
+
+	// shadowed: an advance was announced in Shadow.
+	shadowed Result = "shadow"
 )
 
 // Outcome is what came of one attempt to write a source. An attempt that was
