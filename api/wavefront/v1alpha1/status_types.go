@@ -120,8 +120,7 @@ type HeldNode struct {
 // ShadowStatus is what a Wavefront in Shadow remembers.
 type ShadowStatus struct {
 	// Pins are the would-be pins that differ from the sources' artifacts.
-	// +listType=map
-	// +listMapKey=source
+	// +listType=atomic
 	// +optional
 	Pins []ShadowPin `json:"pins,omitempty"`
 }
