@@ -13,7 +13,11 @@ import (
 	fluxappv1 "github.com/isometry/wavefront-controller/api/apps/v1"
 )
 
-const versionField = "spec.chart.version"
+const (
+	versionField = "spec.chart.version"
+	// maxVersion is the CRD's limit, in bytes.
+	maxVersion = 128
+)
 
 // completeVersion has all three numbers: what helm-controller and
 // source-controller take as it is, without looking for a match.
@@ -34,6 +38,9 @@ func ParseVersion(text string) (Version, error) {
 	}
 	if text == fluxappv1.LatestVersion {
 		return Version{text: text}, nil
+	}
+	if len(text) > maxVersion {
+		return Version{}, versionError(fmt.Sprintf("must be no longer than %d characters", maxVersion))
 	}
 	if strings.Contains(text, "_") {
 		return Version{}, versionError("must not contain a '_': where a registry's tag has one in place of the '+' of a version, write the '+'")

@@ -5,6 +5,7 @@ package fluxapp_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -41,6 +42,7 @@ func TestParseVersion(t *testing.T) {
 		{text: "1.2.3-01", wantErr: "is not a semantic version"},
 		{text: "~1.2+build", wantErr: "may contain a '+' only if"},
 		{text: ">=1.2.3+build", wantErr: "may contain a '+' only if"},
+		{text: strings.Repeat("1 ", 65), wantErr: "no longer than 128"},
 		{text: "1.2.3_build", wantErr: "write the '+'"},
 	}
 	for _, tt := range tests {
