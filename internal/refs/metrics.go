@@ -3,7 +3,11 @@
 
 package refs
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
 
 // Metric describes one metric of this package, for the generated table.
 type Metric struct {
@@ -65,4 +69,16 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		r.MustRegister(m.total, m.failures, m.duration, m.credentialFailures)
 	}
 	return m
+}
+
+// listed counts one request to a host. A ref that is missing is counted as such
+// by the source's own error, not here: the request succeeded.
+func (m *metrics) listed(host string, err error, took time.Duration) {
+	result := "success"
+	if e := typed(err); e != nil {
+		result = string(e.Kind)
+		m.failures.WithLabelValues(host).Inc()
+	}
+	m.total.WithLabelValues(host, result).Inc()
+	m.duration.WithLabelValues(host).Observe(took.Seconds())
 }
