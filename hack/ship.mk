@@ -49,6 +49,6 @@ build-wfctl: ## Build wfctl into bin/
 
 .PHONY: install-wfctl
 install-wfctl: build-wfctl ## Install wfctl into GOBIN, also as kubectl and flux plugins
-	install -D -m 0755 $(BIN)/wfctl "$(GOBIN_DIR)/wfctl"
+	mkdir -p "$(GOBIN_DIR)" && install -m 0755 $(BIN)/wfctl "$(GOBIN_DIR)/wfctl"
 	ln -sf wfctl "$(GOBIN_DIR)/kubectl-wavefront"
 	ln -sf wfctl "$(GOBIN_DIR)/flux-wavefront"
