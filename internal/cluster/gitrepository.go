@@ -74,7 +74,7 @@ func Pin(g *sourcev1.GitRepository) fleet.Revision {
 	if g.Spec.Reference == nil {
 		return ""
 	}
-	return Commit(g.Spec.Reference.Commit)
+	return fleet.Commit(g.Spec.Reference.Commit)
 }
 
 // TrackingRef returns the full name of the reference that the source tracks, or
@@ -91,7 +91,7 @@ func TrackingRef(g *sourcev1.GitRepository) (ref, style string) {
 // made for another URL or another reference than the present ones: a commit of
 // one branch says nothing about another.
 func Record(g *sourcev1.GitRepository) (record fleet.Revision, void bool) {
-	recorded := Commit(g.Annotations[wavefrontv1.PinnedCommitAnnotation])
+	recorded := fleet.Commit(g.Annotations[wavefrontv1.PinnedCommitAnnotation])
 	if recorded == "" {
 		return "", false
 	}

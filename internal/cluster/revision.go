@@ -23,13 +23,6 @@ func Revision(revision string) fleet.Revision {
 	return fleet.Revision(hash)
 }
 
-// Commit returns a value of spec.ref.commit as a revision. Whatever is written
-// there is a pin, a wrong value too; only the case is made uniform, because
-// source-controller accepts upper case.
-func Commit(value string) fleet.Revision {
-	return fleet.Revision(strings.ToLower(strings.TrimSpace(value)))
-}
-
 func isHex(s string) bool {
 	for _, c := range s {
 		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
