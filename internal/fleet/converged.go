@@ -3,8 +3,6 @@
 
 package fleet
 
-import "fmt"
-
 // releasesOf are the releases that count for a node: those it applied, and those
 // that no node of its source applied.
 func (j *judge) releasesOf(s *source, n *node) []int32 {
@@ -87,9 +85,4 @@ func waits(r *Release) bool {
 // generationFailed tells whether a failure is about the present generation.
 func generationFailed(c Condition, observed, generation int64) bool {
 	return observed == generation || c.ObservedGeneration == generation
-}
-
-// notReady renders a bad object as a sentence.
-func notReady(id ID, c Condition) string {
-	return fmt.Sprintf("%s %q is not ready: %s", id.Kind, id.Namespace+"/"+id.Name, detail(c))
 }

@@ -97,6 +97,6 @@ func (j *judge) find(id ID) (int32, bool) {
 
 // entanglement is the sentence that says what can never happen.
 func entanglement(r *Release, other, behind ID) string {
-	return fmt.Sprintf("HelmRelease %q waits for %q, which belongs to %s, behind this node: it can never be ready first",
-		r.ID.Namespace+"/"+r.ID.Name, other.Namespace+"/"+other.Name, behind)
+	return fmt.Sprintf("%s waits for %s, which belongs to %s, behind this node: it can never be ready first",
+		quoted(r.ID), quoted(other), quoted(behind))
 }

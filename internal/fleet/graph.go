@@ -31,9 +31,10 @@ func compareIDs(a, b *ID) int {
 // of their IDs.
 type discovery struct {
 	j *judge
-	// known maps the ID of an existing node to its place in Input.Nodes, and
-	// of a missing one to places after those.
-	known map[ID]int32
+	// known finds existing nodes by their place in Input.Nodes.
+	known index
+	// absent finds missing nodes; their places come after those.
+	absent map[ID]int32
 	// missing are the IDs of dependencies that do not exist.
 	missing []ID
 	// vertex numbers the member at a place of Input.Nodes; none if it is no
@@ -51,10 +52,13 @@ type discovery struct {
 func (j *judge) discover(scopes []scope) {
 	d := discovery{
 		j:      j,
-		known:  make(map[ID]int32, len(j.in.Nodes)),
+		known:  newIndex(len(j.in.Nodes), func(i int32) *ID { return &j.in.Nodes[i].ID }),
+		absent: map[ID]int32{},
 		vertex: make([]int32, len(j.in.Nodes)),
+		found:  make([]int32, 0, len(j.in.Nodes)),
 	}
-	d.index()
+	d.parents.from = make([]int32, 1, len(j.in.Nodes)+1)
+	d.enter()
 	for i := range j.in.Nodes {
 		if d.vertex[i] == none && d.member(int32(i), scopes) {
 			d.add(int32(i))
@@ -64,19 +68,20 @@ func (j *judge) discover(scopes []scope) {
 	d.number()
 }
 
-// index finds places by ID. Of two nodes with one ID, which a cluster does not
+// enter makes all nodes known. Of two with one ID, which a cluster does not
 // have, the one with the greater UID counts.
-func (d *discovery) index() {
+func (d *discovery) enter() {
 	const duplicate = int32(-3)
 	nodes := d.j.in.Nodes
 	for i := range nodes {
 		d.vertex[i] = none
-		other, twice := d.known[nodes[i].ID]
+		other := d.known.at(&nodes[i].ID)
 		switch {
-		case !twice:
-			d.known[nodes[i].ID] = int32(i)
+		case other == none:
+			d.known.put(&nodes[i].ID, int32(i))
 		case nodes[other].UID < nodes[i].UID:
-			d.vertex[other], d.known[nodes[i].ID] = duplicate, int32(i)
+			d.vertex[other] = duplicate
+			d.known.put(&nodes[i].ID, int32(i))
 		default:
 			d.vertex[i] = duplicate
 		}
@@ -85,12 +90,11 @@ func (d *discovery) index() {
 
 // member tells whether a node belongs to the graph without an edge to it.
 func (d *discovery) member(i int32, scopes []scope) bool {
-	n := &d.j.in.Nodes[i]
-	if slices.Contains(n.SelectedBy, d.j.in.Self.Name) {
+	if slices.Contains(d.j.in.Nodes[i].SelectedBy, d.j.in.Self.Name) {
 		return true
 	}
-	s, known := d.j.sourceIndex[n.Source]
-	return known && scopes[s].own
+	s := d.j.builtFrom[i]
+	return s != none && scopes[s].own
 }
 
 func (d *discovery) add(place int32) {
@@ -100,7 +104,6 @@ func (d *discovery) add(place int32) {
 
 // closure follows dependsOn from the members found so far.
 func (d *discovery) closure() {
-	d.parents.from = append(d.parents.from, 0)
 	for next := 0; next < len(d.found); next++ {
 		if place := d.found[next]; int(place) < len(d.j.in.Nodes) {
 			for i := range d.j.in.Nodes[place].DependsOn {
@@ -113,15 +116,24 @@ func (d *discovery) closure() {
 
 // place returns where a dependency is, and makes it a member.
 func (d *discovery) place(id *ID) int32 {
-	place, known := d.known[*id]
-	if !known {
-		place = int32(len(d.j.in.Nodes) + len(d.missing))
-		d.known[*id] = place
-		d.missing = append(d.missing, *id)
-		d.vertex = append(d.vertex, none)
+	place := d.known.at(id)
+	if place == none {
+		place = d.missingPlace(id)
 	}
 	if d.vertex[place] == none {
 		d.add(place)
+	}
+	return place
+}
+
+// missingPlace returns the place of a node that does not exist.
+func (d *discovery) missingPlace(id *ID) int32 {
+	place, known := d.absent[*id]
+	if !known {
+		place = int32(len(d.j.in.Nodes) + len(d.missing))
+		d.absent[*id] = place
+		d.missing = append(d.missing, *id)
+		d.vertex = append(d.vertex, none)
 	}
 	return place
 }
@@ -145,6 +157,7 @@ func (d *discovery) number() {
 		d.j.nodes[v] = node{id: *d.id(place), source: none}
 		if int(place) < len(d.j.in.Nodes) {
 			d.j.nodes[v].in = &d.j.in.Nodes[place]
+			d.j.nodes[v].source = d.j.builtFrom[place]
 		}
 	}
 	for v, place := range places {

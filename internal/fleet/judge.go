@@ -71,7 +71,10 @@ type judge struct {
 	peers     []Wavefront
 	peerIndex map[string]int32
 	// sourceIndex finds a source in Input.Sources.
-	sourceIndex map[ID]int32
+	sourceIndex index
+	// builtFrom is the place in Input.Sources of the source of each of
+	// Input.Nodes; none where it can't be read.
+	builtFrom []int32
 
 	nodes   []node
 	sources []source
@@ -180,46 +183,49 @@ func (j *judge) prepare(out *Evaluation) {
 	j.overlaps(scopes, out)
 }
 
-// indexSources finds sources by ID; of two with one ID, which a cluster does
-// not have, the one with the greater UID counts.
+// indexSources finds sources by ID, and the source of every node; of two sources
+// with one ID, which a cluster does not have, the one with the greater UID
+// counts.
 func (j *judge) indexSources() {
-	j.sourceIndex = make(map[ID]int32, len(j.in.Sources))
+	j.sourceIndex = newIndex(len(j.in.Sources), func(i int32) *ID { return &j.in.Sources[i].ID })
 	for i := range j.in.Sources {
-		id := j.in.Sources[i].ID
-		if other, twice := j.sourceIndex[id]; !twice || j.in.Sources[other].UID < j.in.Sources[i].UID {
-			j.sourceIndex[id] = int32(i)
+		s := &j.in.Sources[i]
+		if other := j.sourceIndex.at(&s.ID); other == none || j.in.Sources[other].UID < s.UID {
+			j.sourceIndex.put(&s.ID, int32(i))
 		}
+	}
+	j.builtFrom = make([]int32, len(j.in.Nodes))
+	for i := range j.in.Nodes {
+		j.builtFrom[i] = j.sourceIndex.at(&j.in.Nodes[i].Source)
 	}
 }
 
 // gather lists the sources of the graph's nodes, in the order of their IDs, with
 // their nodes and releases.
 func (j *judge) gather(scopes []scope) {
+	// place of each of Input.Sources in judge.sources, and before that the
+	// number of its nodes.
 	place := make([]int32, len(j.in.Sources))
-	for i := range place {
-		place[i] = none
-	}
 	var used []int32
+	total := 0
 	for v := range j.nodes {
-		n := &j.nodes[v]
-		if n.in == nil {
-			continue
-		}
-		i, known := j.sourceIndex[n.in.Source]
-		if !known {
-			continue
-		}
-		n.source = i
-		if place[i] == none {
-			place[i] = 0
-			used = append(used, i)
+		if i := j.nodes[v].source; i != none {
+			if place[i] == 0 {
+				used = append(used, i)
+			}
+			place[i]++
+			total++
 		}
 	}
 	slices.SortFunc(used, func(a, b int32) int { return compareIDs(&j.in.Sources[a].ID, &j.in.Sources[b].ID) })
 	j.sources = make([]source, len(used))
+	members := make([]int32, total)
 	for p, i := range used {
-		place[i] = int32(p)
-		j.sources[p] = source{in: &j.in.Sources[i], input: i, keeper: j.keeper(scopes[i]), culprit: none}
+		j.sources[p] = source{
+			in: &j.in.Sources[i], input: i, keeper: j.keeper(scopes[i]), culprit: none,
+			nodes: members[:0:place[i]],
+		}
+		members, place[i] = members[place[i]:], int32(p)
 	}
 	for v := range j.nodes {
 		if n := &j.nodes[v]; n.source != none {
@@ -228,22 +234,30 @@ func (j *judge) gather(scopes []scope) {
 			s.nodes = append(s.nodes, int32(v))
 		}
 	}
-	j.gatherReleases(place)
+	j.gatherReleases()
 }
 
 // gatherReleases hands each release to its source, in the order of their IDs.
-func (j *judge) gatherReleases(place []int32) {
+func (j *judge) gatherReleases() {
 	order := make([]int32, len(j.in.Releases))
 	for i := range order {
 		order[i] = int32(i)
 	}
 	slices.SortFunc(order, func(a, b int32) int { return compareIDs(&j.in.Releases[a].ID, &j.in.Releases[b].ID) })
 	for _, r := range order {
-		if i, known := j.sourceIndex[j.in.Releases[r].Source]; known && place[i] != none {
-			s := &j.sources[place[i]]
+		if s := j.findSource(&j.in.Releases[r].Source); s != nil {
 			s.releases = append(s.releases, r)
 		}
 	}
+}
+
+// findSource returns a source of the graph's nodes; nil if it is none.
+func (j *judge) findSource(id *ID) *source {
+	i, found := slices.BinarySearchFunc(j.sources, id, func(s source, id *ID) int { return compareIDs(&s.in.ID, id) })
+	if !found {
+		return nil
+	}
+	return &j.sources[i]
 }
 
 // judgeSources judges every source by itself.

@@ -25,15 +25,42 @@ func (j *judge) report(out *Evaluation) {
 		}
 		out.Counts.add(r)
 	}
-	for i := range j.sources {
-		if s := &j.sources[i]; s.keeper == self {
-			out.Sources = append(out.Sources, j.sourceResult(s))
-		}
-	}
+	j.reportSources(out)
 	j.reportOddities(out)
 	out.Moves = j.moves()
 	j.refresh(out)
 	out.Recheck = j.recheck()
+}
+
+// reportSources renders the sources in scope.
+func (j *judge) reportSources(out *Evaluation) {
+	sources, nodes := 0, 0
+	for i := range j.sources {
+		if s := &j.sources[i]; s.keeper == self {
+			sources++
+			nodes += len(s.nodes)
+		}
+	}
+	if sources == 0 {
+		return
+	}
+	out.Sources = make([]SourceResult, 0, sources)
+	members := make([]ID, 0, nodes)
+	for i := range j.sources {
+		s := &j.sources[i]
+		if s.keeper != self {
+			continue
+		}
+		start, rank := len(members), none
+		for _, v := range s.nodes {
+			members = append(members, j.nodes[v].id)
+			rank = max(rank, j.nodes[v].wave)
+		}
+		out.Sources = append(out.Sources, SourceResult{})
+		r := &out.Sources[len(out.Sources)-1]
+		j.sourceResult(s, r)
+		r.Nodes, r.Rank = members[start:len(members):len(members)], int(rank)
+	}
 }
 
 // reportOddities lists sources whose ref is not sequenced, and references that
@@ -132,21 +159,16 @@ func (s *source) pendingSince() time.Time {
 	return time.Time{}
 }
 
-// sourceResult renders a source in scope.
-func (j *judge) sourceResult(s *source) SourceResult {
-	r := SourceResult{
-		ID: s.in.ID, UID: s.in.UID, Nodes: make([]ID, len(s.nodes)),
+// sourceResult renders a source in scope, without its nodes.
+func (j *judge) sourceResult(s *source, r *SourceResult) {
+	*r = SourceResult{
+		ID: s.in.ID, UID: s.in.UID,
 		Pin: s.pin, Real: s.real, Candidate: s.candidate, PendingSince: s.pendingSince(),
 		Pending: s.pending(), Admissible: s.admissible(), AtPin: s.atPin, Hold: s.hold,
-		Blocked: j.sourceBlocker(s), Rank: int(none),
+		Blocked:     j.sourceBlocker(s),
 		NotEnrolled: s.notEnrolled, EnrolmentFailed: s.enrolmentFailed,
 		FetchFailing: s.in.FetchFailed && s.pin != "", Contested: s.contested,
 	}
-	for i, v := range s.nodes {
-		r.Nodes[i] = j.nodes[v].id
-		r.Rank = max(r.Rank, int(j.nodes[v].wave))
-	}
-	return r
 }
 
 // sourceBlocker says why the source as a whole waits; nil if it does not.

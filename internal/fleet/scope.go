@@ -22,8 +22,8 @@ func (j *judge) scopes() []scope {
 		if len(n.SelectedBy) == 0 {
 			continue
 		}
-		s, known := j.sourceIndex[n.Source]
-		if !known || !sequenced(&j.in.Sources[s]) {
+		s := j.builtFrom[i]
+		if s == none || !sequenced(&j.in.Sources[s]) {
 			continue
 		}
 		for _, name := range n.SelectedBy {

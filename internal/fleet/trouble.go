@@ -33,12 +33,11 @@ func (j *judge) trouble(n *node) string {
 // sourceTrouble says why the pin itself is in trouble: it can't be written, or
 // it can't be fetched and there is no artifact at it.
 func sourceTrouble(s *source) string {
-	name := s.in.ID.Namespace + "/" + s.in.ID.Name
 	switch {
 	case s.in.PinFailures >= pinFailureLimit:
-		return fmt.Sprintf("the pin of %s %q can't be written (failed %d times running)", s.in.ID.Kind, name, s.in.PinFailures)
+		return fmt.Sprintf("the pin of %s can't be written (failed %d times running)", quoted(s.in.ID), s.in.PinFailures)
 	case s.in.FetchFailed && s.pin != "" && !s.atPin:
-		return fmt.Sprintf("%s %q can't fetch its pinned commit: %s", s.in.ID.Kind, name, detail(s.in.Ready))
+		return fmt.Sprintf("%s can't fetch its pinned commit: %s", quoted(s.in.ID), detail(s.in.Ready))
 	}
 	return ""
 }
@@ -49,8 +48,14 @@ func badVerdict(n *Node) string {
 	if n.Ready.Status == False {
 		return notReady(n.ID, n.Ready)
 	}
-	return fmt.Sprintf("%s %q failed at its last reconciliation", n.ID.Kind, n.ID.Namespace+"/"+n.ID.Name)
+	return quoted(n.ID) + " failed at its last reconciliation"
 }
+
+// quoted renders an object in a sentence: Kind "ns/name".
+func quoted(id ID) string { return fmt.Sprintf("%s %q", id.Kind, id.Namespace+"/"+id.Name) }
+
+// notReady renders a bad object as a sentence.
+func notReady(id ID, c Condition) string { return quoted(id) + " is not ready: " + detail(c) }
 
 // detail quotes reason and message of a condition: the first line, cut to a
 // readable length.

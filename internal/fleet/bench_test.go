@@ -1,0 +1,106 @@
+// Copyright The Wavefront Controller Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/isometry/wavefront-controller/internal/fleet"
+)
+
+// shape returns the dependencies of node i of n.
+type shape func(r *rand.Rand, i, n int) []int
+
+// shapes that stress different parts of the passes: a chain is as deep, a star
+// as wide as a fleet can be; layers of 100 nodes with three edges each look like
+// a real one.
+var shapes = map[string]shape{
+	"chain": func(_ *rand.Rand, i, _ int) []int {
+		if i == 0 {
+			return nil
+		}
+		return []int{i - 1}
+	},
+	"star": func(_ *rand.Rand, i, _ int) []int {
+		if i == 0 {
+			return nil
+		}
+		return []int{0}
+	},
+	"layered": func(r *rand.Rand, i, _ int) []int {
+		const width = 100
+		layer := i / width
+		if layer == 0 {
+			return nil
+		}
+		var result []int
+		for range 3 {
+			result = append(result, (layer-1)*width+r.IntN(width))
+		}
+		return result
+	},
+}
+
+// large builds a fleet of n nodes in which every tenth source has a candidate.
+// Nodes and sources come in no particular order.
+func large(s shape, n int) fleet.Input {
+	r := rand.New(rand.NewPCG(1, uint64(n)))
+	epoch := time.Unix(0, 0)
+	in := fleet.Input{
+		Self:    fleet.Wavefront{Name: "fleet", Mode: fleet.Enforce, ReplicaLag: 2 * time.Second, StaleAfter: 10 * time.Minute},
+		Now:     fleet.Instant{Seq: 1000, At: 100 * time.Second},
+		Clock:   epoch,
+		Nodes:   make([]fleet.Node, n),
+		Sources: make([]fleet.Source, n),
+	}
+	names := r.Perm(n)
+	node := func(i int) fleet.ID {
+		return fleet.ID{Kind: fleet.KindKustomization, Namespace: "flotillas", Name: fmt.Sprintf("team-%06d", names[i])}
+	}
+	for i := range n {
+		src := fleet.ID{Kind: fleet.KindGitRepository, Namespace: "flotillas", Name: fmt.Sprintf("team-%06d-repo", names[i])}
+		commit := fleet.Revision("aaaa")
+		if i%10 == 0 {
+			commit = "bbbb"
+		}
+		in.Sources[i] = fleet.Source{
+			ID: src, Managed: true, URL: "https://git.example/x", Ref: "refs/heads/main",
+			Ready: fleet.Condition{Status: fleet.True}, Artifact: "aaaa", Pin: "aaaa", Ours: true,
+			PinSeen: fleet.Instant{Seq: 1, At: time.Second}, Reconciled: true,
+			Observed: &fleet.Observation{
+				URL: "https://git.example/x", Ref: "refs/heads/main", Commit: commit,
+				Started: fleet.Instant{Seq: 10, At: 10 * time.Second}, First: fleet.Instant{Seq: 5, At: 5 * time.Second},
+			},
+		}
+		k := fleet.Node{
+			ID: node(i), SelectedBy: []string{"fleet"}, Source: src, Ready: fleet.Condition{Status: fleet.True},
+			LastApplied: "aaaa", LastAttempted: "aaaa", Timeout: time.Minute, Confirmed: true,
+		}
+		for _, p := range s(r, i, n) {
+			k.DependsOn = append(k.DependsOn, node(p))
+		}
+		in.Nodes[i] = k
+	}
+	r.Shuffle(n, func(a, b int) { in.Nodes[a], in.Nodes[b] = in.Nodes[b], in.Nodes[a] })
+	r.Shuffle(n, func(a, b int) { in.Sources[a], in.Sources[b] = in.Sources[b], in.Sources[a] })
+	return in
+}
+
+func BenchmarkEvaluate(b *testing.B) {
+	for _, name := range []string{"chain", "layered", "star"} {
+		for _, n := range []int{1000, 10000, 100000} {
+			in := large(shapes[name], n)
+			b.Run(fmt.Sprintf("shape=%s/nodes=%d", name, n), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					fleet.Evaluate(in)
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/node")
+			})
+		}
+	}
+}
