@@ -162,13 +162,20 @@ func (t *Tracker) Seen(g *sourcev1.GitRepository) Seen {
 	if e := t.of(g); e != nil {
 		return e.seen
 	}
-	return Unseen(g)
+	return Unseen(g, t.clock())
 }
 
-// Unseen is what one version of an object tells to whom has seen no other.
-func Unseen(g *sourcev1.GitRepository) Seen {
-	o := OwnershipOf(g.ManagedFields)
-	return Seen{Pin: pinOf(g), Ownership: o, First: o.Managers()}
+// Unseen is what one version of an object tells to somebody who has seen no other,
+// at that time of day.
+func Unseen(g *sourcev1.GitRepository, clock time.Time) Seen {
+	s := Seen{Pin: pinOf(g), Ownership: OwnershipOf(g.ManagedFields)}
+	s.First = s.Ownership.Managers()
+	for _, c := range s.Ownership.Foreign {
+		if !c.Time.IsZero() && clock.Sub(c.Time.Time) > SettleTime {
+			s.Established = append(s.Established, c.Manager)
+		}
+	}
+	return s
 }
 
 // isNewest tells whether no newer version of the object is known.
@@ -229,7 +236,7 @@ func (t *Tracker) observe(g *sourcev1.GitRepository, initial bool) bool {
 	defer t.mu.Unlock()
 	e := t.of(g)
 	if e == nil {
-		e = &tracked{object: g, seen: Seen{Since: t.now()}}
+		e = &tracked{object: g}
 		t.sources[client.ObjectKeyFromObject(g)] = e
 		t.first(e, initial)
 		return true
@@ -252,18 +259,11 @@ func older(a, b *sourcev1.GitRepository) bool {
 
 // first takes in the first version of an object.
 func (t *Tracker) first(e *tracked, initial bool) {
-	s := &e.seen
-	s.Pin = pinOf(e.object)
-	s.Ownership = OwnershipOf(e.object.ManagedFields)
-	s.First = s.Ownership.Managers()
-	s.Owned = ownedSince(nil, s.Ownership, s.Since)
+	e.seen = Unseen(e.object, t.clock())
+	e.seen.Since = t.now()
+	e.seen.Owned = ownedSince(nil, e.seen.Ownership, e.seen.Since)
 	if !initial {
-		return
-	}
-	for _, c := range s.Ownership.Foreign {
-		if !c.Time.IsZero() && t.clock().Sub(c.Time.Time) > SettleTime {
-			s.Established = append(s.Established, c.Manager)
-		}
+		e.seen.Established = nil // it is seen from its beginning on
 	}
 }
 
