@@ -52,3 +52,29 @@ install-wfctl: build-wfctl ## Install wfctl into GOBIN, also as kubectl and flux
 	mkdir -p "$(GOBIN_DIR)" && install -m 0755 $(BIN)/wfctl "$(GOBIN_DIR)/wfctl"
 	ln -sf wfctl "$(GOBIN_DIR)/kubectl-wavefront"
 	ln -sf wfctl "$(GOBIN_DIR)/flux-wavefront"
+
+CHART := charts/wavefront-controller
+
+.PHONY: chart
+chart: ## Generate what the chart takes from the overlays, and its README
+	@$(INSTALLER) --overlay config/crd --output $(CHART)/files/crds.yaml
+	@$(INSTALLER) --overlay config/rbac --output $(CHART)/files/rbac.yaml
+	@$(INSTALLER) --overlay config/network-policy --output $(CHART)/files/network-policy.yaml
+	@$(INSTALLER) --overlay config/fluxapp/crd --output $(CHART)/files/fluxapp-crds.yaml
+	@$(INSTALLER) --overlay config/fluxapp/rbac --output $(CHART)/files/fluxapp-rbac.yaml
+	@go run ./hack/release/chartdocs $(CHART)
+
+##@ Documentation
+
+.PHONY: generate-docs
+generate-docs: chart ## Generate the chart's files (called by generate)
+
+##@ Tests
+
+# Modules of their own, each for what must stay out of the project's go.mod.
+TEST_MODULES := hack/image tests/chart
+
+.PHONY: test-modules
+test-modules: ## Run the tests of the modules beside the project's (called by test)
+	@set -e; for module in $(TEST_MODULES); do \
+	  echo "test-modules: $$module"; (cd $$module && go vet ./... && go test -timeout 20m $(GO_TEST_ARGS) ./...); done
