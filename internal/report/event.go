@@ -75,10 +75,11 @@ func (e Event) Annotations() map[string]string {
 // notification-controller.
 func (e Event) token() string { return e.Metadata[eventv1.MetaTokenKey] }
 
-// cut shortens text to at most limit bytes, on a boundary of UTF-8, and marks
-// the cut by an ellipsis.
+// cut shortens text to at most limit bytes of valid UTF-8, and marks the cut by an
+// ellipsis.
 func cut(text string, limit int) string {
 	const ellipsis = "…"
+	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) <= limit {
 		return text
 	}
