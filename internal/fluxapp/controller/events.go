@@ -43,28 +43,25 @@ func (r *Reconciler) announceDeleted(s *scope, refs []owned.Ref) {
 
 // announceVersion tells that another version was selected.
 func (r *Reconciler) announceVersion(s *scope) {
-	now := s.app.Status.LatestVersion
-	if now != "" && now != s.before.Status.LatestVersion {
+	version := s.app.Status.LatestVersion
+	if version != "" && r.announced.newVersion(s.before, version) {
 		r.event(s, corev1.EventTypeNormal, fluxappv1.ReasonVersionSelected, fluxappv1.ActionReconcile,
-			fmt.Sprintf("selected version %s of chart %s", now, s.app.Status.Chart))
+			fmt.Sprintf("selected version %s of chart %s", version, s.app.Status.Chart))
 	}
 }
 
 // announceCondition tells that Ready became True or False, or is so for another
 // reason. What is under way is told by nobody: it is over soon.
 func (r *Reconciler) announceCondition(s *scope, action fluxappv1.Action) {
-	before, now := conditions.Get(s.before, fluxmeta.ReadyCondition), conditions.Get(s.app, fluxmeta.ReadyCondition)
-	if now == nil || now.Status == metav1.ConditionUnknown {
-		return
-	}
-	if before != nil && before.Status == now.Status && before.Reason == now.Reason && before.Message == now.Message {
+	ready := conditions.Get(s.app, fluxmeta.ReadyCondition)
+	if ready == nil || ready.Status == metav1.ConditionUnknown || !r.announced.newCondition(s.before, *ready) {
 		return
 	}
 	eventType := corev1.EventTypeNormal
-	if now.Status == metav1.ConditionFalse {
+	if ready.Status == metav1.ConditionFalse {
 		eventType = corev1.EventTypeWarning
 	}
-	r.event(s, eventType, fluxappv1.Reason(now.Reason), action, now.Message)
+	r.event(s, eventType, fluxappv1.Reason(ready.Reason), action, ready.Message)
 }
 
 // event emits an event on the FluxApp, related to its HelmRelease. The version

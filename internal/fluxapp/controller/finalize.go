@@ -61,7 +61,7 @@ func (r *Reconciler) remove(ctx context.Context, s *scope) (owned.Removal, error
 
 // release lets the FluxApp go.
 func (r *Reconciler) release(ctx context.Context, s *scope) error {
-	r.keeper.Forget(s.app)
+	r.forget(client.ObjectKeyFromObject(s.app))
 	controllerutil.RemoveFinalizer(s.app, fluxappv1.FluxAppFinalizer)
 	err := s.patcher.Patch(ctx, s.app, patch.WithFieldOwner(StatusManager))
 	if client.IgnoreNotFound(err) != nil {

@@ -11,6 +11,7 @@ import (
 	fluxcontroller "github.com/fluxcd/pkg/runtime/controller"
 	"github.com/fluxcd/pkg/runtime/events"
 	"github.com/fluxcd/pkg/runtime/patch"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -33,12 +34,13 @@ import (
 
 // Reconciler brings the Flux objects of a FluxApp into line with its spec.
 type Reconciler struct {
-	client   client.Client
-	live     client.Reader
-	keeper   *owned.Keeper
-	watches  *watches
-	recorder events.Recorder
-	metrics  fluxcontroller.Metrics
+	client    client.Client
+	live      client.Reader
+	keeper    *owned.Keeper
+	watches   *watches
+	recorder  events.Recorder
+	announced *announcements
+	metrics   fluxcontroller.Metrics
 }
 
 // scope is one reconciliation.
@@ -50,8 +52,10 @@ type scope struct {
 	patcher *patch.SerialPatcher
 	// intent is set by parse, and completed by login.
 	intent fluxapp.Intent
-	// observed is set by observe.
+	// observed and strays are set by observe: the objects that are needed, and
+	// those of ours that are not.
 	observed fluxapp.Objects
+	strays   []owned.Ref
 	// outcome is set by apply.
 	outcome owned.Outcome
 }
@@ -62,6 +66,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	start := time.Now()
 	app := &fluxappv1.FluxApp{}
 	if err := r.client.Get(ctx, request.NamespacedName, app); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.forget(request.NamespacedName)
+		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if r.metrics.MetricsRecorder != nil {
@@ -111,6 +118,12 @@ func (r *Reconciler) suspend(ctx context.Context, s *scope) error {
 	}
 	ctrl.LoggerFrom(ctx).V(1).Info("reconciliation is suspended")
 	return nil
+}
+
+// forget drops what is remembered of a FluxApp that is gone.
+func (r *Reconciler) forget(key client.ObjectKey) {
+	r.keeper.Forget(key)
+	r.announced.forget(key)
 }
 
 // result has a FluxApp whose credentials hang on a ServiceAccount looked at

@@ -41,6 +41,11 @@ func (k childKind) crdName() string {
 	return k.resource + "." + k.gvk.Group
 }
 
+// is tells whether two are the same kind.
+func (k childKind) is(other childKind) bool {
+	return k.gvk == other.gvk
+}
+
 // kindsOf returns the kinds of the given names, in the order of childKinds.
 func kindsOf(names []string) []childKind {
 	wanted := make(map[string]bool, len(names))
@@ -92,6 +97,19 @@ func (w *watches) ensure(kinds []childKind) ([]childKind, error) {
 		}
 	}
 	return missing, nil
+}
+
+// watched returns the kinds that are watched, in the order of childKinds.
+func (w *watches) watched() []childKind {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var kinds []childKind
+	for _, kind := range childKinds {
+		if w.started[kind.gvk] {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
 }
 
 func (w *watches) start(kind childKind) error {

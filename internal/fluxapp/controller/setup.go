@@ -65,10 +65,11 @@ func SetupWithManager(mgr ctrl.Manager, options Options) error {
 		recorder = events.NewNopRecorder()
 	}
 	reconciler := &Reconciler{
-		client:   mgr.GetClient(),
-		live:     mgr.GetAPIReader(),
-		recorder: recorder,
-		metrics:  options.Metrics,
+		client:    mgr.GetClient(),
+		live:      mgr.GetAPIReader(),
+		recorder:  recorder,
+		announced: newAnnouncements(),
+		metrics:   options.Metrics,
 		keeper: owned.NewKeeper(mgr.GetClient(), mgr.GetAPIReader(),
 			ssa.Owner{Field: ApplyManager, Group: fluxappv1.GroupVersion.Group}),
 	}

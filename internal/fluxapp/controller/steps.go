@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
@@ -74,30 +75,45 @@ func (r *Reconciler) login(ctx context.Context, s *scope) error {
 
 // observe has the needed kinds watched, and reads the objects from the cache.
 func (r *Reconciler) observe(ctx context.Context, s *scope) error {
-	kinds := kindsOf(s.intent.Needed())
-	missing, err := r.watches.ensure(kinds)
+	needed := kindsOf(s.intent.Needed())
+	missing, err := r.watches.ensure(needed)
 	if err != nil {
 		return &stepError{reason: fluxappv1.ReasonApplyFailed, cause: err}
 	}
 	if len(missing) > 0 {
 		return &stepError{reason: fluxappv1.ReasonAPINotInstalled, stalled: true, cause: missingKindsError(missing)}
 	}
-	for _, kind := range kinds {
-		obj := kind.empty()
-		err := r.client.Get(ctx, client.ObjectKeyFromObject(s.app), obj)
-		if client.IgnoreNotFound(err) != nil {
-			return &stepError{reason: fluxappv1.ReasonApplyFailed,
-				cause: fmt.Errorf("failed to get %s %q: %w", kind.gvk.Kind, client.ObjectKeyFromObject(s.app), err)}
+	for _, kind := range r.watches.watched() {
+		obj, err := r.cached(ctx, kind, client.ObjectKeyFromObject(s.app))
+		switch {
+		case err != nil:
+			return &stepError{reason: fluxappv1.ReasonApplyFailed, cause: err}
+		case obj == nil:
+		case !slices.ContainsFunc(needed, kind.is):
+			if r.keeper.Belongs(s.app, obj) {
+				s.strays = append(s.strays, owned.NewRef(kind.gvk, client.ObjectKeyFromObject(obj)))
+			}
+		default:
+			if err := r.keeper.Conflict(s.app, obj); err != nil {
+				return applyError(err)
+			}
+			setObject(&s.observed, obj)
 		}
-		if err != nil {
-			continue
-		}
-		if err := r.keeper.Conflict(s.app, obj); err != nil {
-			return applyError(err)
-		}
-		setObject(&s.observed, obj)
 	}
 	return nil
+}
+
+// cached reads an object from the cache. It is nil if there is none.
+func (r *Reconciler) cached(ctx context.Context, kind childKind, key client.ObjectKey) (client.Object, error) {
+	obj := kind.empty()
+	err := r.client.Get(ctx, key, obj)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("failed to get %s %q: %w", kind.gvk.Kind, key, err)
+	}
+	if err != nil {
+		return nil, nil
+	}
+	return obj, nil
 }
 
 // apply brings the objects about that are wanted now. What will exist is in the
@@ -140,13 +156,13 @@ func (r *Reconciler) applyExisting(ctx context.Context, s *scope) error {
 	return applyError(err)
 }
 
-// prune deletes what is in the inventory and no longer needed.
+// prune deletes what is in the inventory, or was seen, and is no longer needed.
 func (r *Reconciler) prune(ctx context.Context, s *scope) error {
 	inventory, err := readInventory(s.app)
 	if err != nil {
 		return &stepError{reason: fluxappv1.ReasonPruneFailed, cause: err}
 	}
-	stale := owned.Without(inventory, neededRefs(s))
+	stale := owned.Without(owned.Union(inventory, s.strays), neededRefs(s))
 	if len(stale) == 0 {
 		return nil
 	}

@@ -25,7 +25,7 @@ type Removal struct {
 // kind that does not exist, and what no longer belongs to the owner is passed
 // over. One failure does not stop the others.
 func (k *Keeper) Delete(ctx context.Context, owner client.Object, refs []Ref) (Removal, error) {
-	k.ledger.forget(owner.GetUID())
+	k.ledger.forget(client.ObjectKeyFromObject(owner))
 	var removal Removal
 	var failures []error
 	for _, ref := range refs {

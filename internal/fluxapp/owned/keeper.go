@@ -80,10 +80,11 @@ func (k *Keeper) Apply(ctx context.Context, owner client.Object, desired, observ
 	if err != nil {
 		return Outcome{}, err
 	}
-	if k.ledger.settled(owner.GetUID(), print) {
+	key := client.ObjectKeyFromObject(owner)
+	if k.ledger.settled(key, print) {
 		return Outcome{Current: true}, nil
 	}
-	k.ledger.forget(owner.GetUID())
+	k.ledger.forget(key)
 	live, err := k.read(ctx, owner, wanted)
 	if err != nil {
 		return Outcome{}, err
@@ -94,14 +95,14 @@ func (k *Keeper) Apply(ctx context.Context, owner client.Object, desired, observ
 	}
 	outcome.Current = len(outcome.Changed) == 0 && sameGenerations(live, observed)
 	if outcome.Current {
-		k.ledger.settle(owner.GetUID(), print)
+		k.ledger.settle(key, print)
 	}
 	return outcome, nil
 }
 
 // Forget drops what is remembered of an owner that is gone.
-func (k *Keeper) Forget(owner client.Object) {
-	k.ledger.forget(owner.GetUID())
+func (k *Keeper) Forget(owner client.ObjectKey) {
+	k.ledger.forget(owner)
 }
 
 // Belongs tells whether an object is the owner's: controlled by it, or by one

@@ -19,30 +19,31 @@ import (
 type print [sha256.Size]byte
 
 // ledger remembers for each owner what its objects looked like when they were
-// last found in order. Losing it costs one more look at each.
+// last found in order. Losing it costs one more look at each. An owner that was
+// replaced by another of its name is told apart by the owner references.
 type ledger struct {
 	mu     sync.Mutex
-	prints map[types.UID]print
+	prints map[client.ObjectKey]print
 }
 
 func newLedger() *ledger {
-	return &ledger{prints: map[types.UID]print{}}
+	return &ledger{prints: map[client.ObjectKey]print{}}
 }
 
-func (l *ledger) settled(owner types.UID, p print) bool {
+func (l *ledger) settled(owner client.ObjectKey, p print) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	known, ok := l.prints[owner]
 	return ok && known == p
 }
 
-func (l *ledger) settle(owner types.UID, p print) {
+func (l *ledger) settle(owner client.ObjectKey, p print) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.prints[owner] = p
 }
 
-func (l *ledger) forget(owner types.UID) {
+func (l *ledger) forget(owner client.ObjectKey) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.prints, owner)
