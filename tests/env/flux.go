@@ -35,7 +35,7 @@ func (e *Env) startFlux(ctx context.Context) error {
 	})
 	e.kustomize = e.newController(controllerCommand{
 		name: kustomizeUser, path: e.paths.kustomize, metrics: ports[3], health: ports[4],
-		args: append([]string{"--requeue-dependency=2s"}, e.options.KustomizeControllerFlags...),
+		args: append([]string{"--requeue-dependency=1s"}, e.options.KustomizeControllerFlags...),
 	})
 	group, ctx := errgroup.WithContext(ctx)
 	for _, controller := range []*Process{e.source, e.kustomize} {

@@ -48,7 +48,7 @@ func New(ctx context.Context, e *env.Env, namespace string) (*Fleet, error) {
 	if err := e.Client().Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
 		return nil, fmt.Errorf("failed to create namespace %q: %w", namespace, err)
 	}
-	if err := installWorkloads(ctx, e); err != nil {
+	if err := installCRDs(ctx, e); err != nil {
 		return nil, err
 	}
 	return &Fleet{

@@ -19,7 +19,8 @@ import (
 type Release struct {
 	// Version is what the workload shows as its own; default the time of the push.
 	Version string
-	// Delay is how long the workload takes to come up.
+	// Delay is how long the workload takes to come up, rounded up to the five seconds
+	// between the looks of kustomize-controller.
 	Delay time.Duration
 	// Fail has the workload never come up: the node turns unhealthy.
 	Fail bool
@@ -57,7 +58,7 @@ func (f *Fleet) files(releases map[string]Release) (env.Files, string) {
 		if release.Version == "" {
 			release.Version = time.Now().UTC().Format(time.RFC3339Nano)
 		}
-		files[node+"/workload.yaml"] = workloadManifest(f.namespace, node, release)
+		files[node+"/workload.yaml"] = manifest(f.namespace, node, release, f.operator.isHeld(node))
 		messages = append(messages, fmt.Sprintf("Release %s %s", node, release.Version))
 	}
 	return files, strings.Join(messages, "\n")
