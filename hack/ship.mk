@@ -78,3 +78,7 @@ TEST_MODULES := hack/image tests/chart
 test-modules: ## Run the tests of the modules beside the project's (called by test)
 	@set -e; for module in $(TEST_MODULES); do \
 	  echo "test-modules: $$module"; (cd $$module && go vet ./... && go test -timeout 20m $(GO_TEST_ARGS) ./...); done
+
+.PHONY: tidy-modules
+tidy-modules: ## Tidy the modules beside the project's
+	@set -e; for module in $(TEST_MODULES); do (cd $$module && go mod tidy); done
