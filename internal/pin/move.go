@@ -78,6 +78,7 @@ func (w *Writer) move(m fleet.Move, g *sourcev1.GitRepository, owner string) wan
 	want.set(wavefrontv1.OwnerAnnotation, owner)
 	want.set(wavefrontv1.AdmittedAtAnnotation, w.at())
 	want.set(wavefrontv1.HeldByAnnotation, "")
+	want.set(wavefrontv1.ForcedByAnnotation, "")
 	switch m.Kind {
 	case fleet.Initial:
 		want.set(wavefrontv1.PreviousPinAnnotation, "")

@@ -13,7 +13,7 @@ import (
 	wavefrontv1 "github.com/isometry/wavefront-controller/api/wavefront/v1alpha1"
 )
 
-// annotations are all annotations that the controller writes on a source.
+// annotations are all annotations that go with a pin.
 var annotations = []string{
 	wavefrontv1.OwnerAnnotation,
 	wavefrontv1.PinnedCommitAnnotation,
@@ -22,6 +22,7 @@ var annotations = []string{
 	wavefrontv1.ObservedURLAnnotation,
 	wavefrontv1.AdmittedAtAnnotation,
 	wavefrontv1.HeldByAnnotation,
+	wavefrontv1.ForcedByAnnotation,
 }
 
 var commitPath = fieldpath.MakePathOrDie("spec", "ref", "commit")
@@ -70,7 +71,8 @@ func OwnershipOf(entries []metav1.ManagedFieldsEntry) Ownership {
 }
 
 func (o *Ownership) add(e metav1.ManagedFieldsEntry, set *fieldpath.Set) {
-	ours := e.Manager == wavefrontv1.FieldManager
+	// An update under our name is not ours: somebody else sent it.
+	ours := e.Manager == wavefrontv1.FieldManager && e.Operation == metav1.ManagedFieldsOperationApply
 	if set.Has(commitPath) {
 		if ours {
 			o.Ours = true

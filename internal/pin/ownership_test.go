@@ -16,7 +16,8 @@ import (
 func TestOwnershipOf(t *testing.T) {
 	t.Parallel()
 
-	const ours = wavefrontv1.FieldManager
+	update := entry(ours, base, "spec", "ref", "commit")
+	update.Operation = metav1.ManagedFieldsOperationUpdate
 	status := entry("source-controller", base, "spec", "ref", "commit")
 	status.Subresource = "status"
 	broken := entry(edit, base, "spec", "ref", "commit")
@@ -64,6 +65,11 @@ func TestOwnershipOf(t *testing.T) {
 			name:     "a claim without a time",
 			entries:  []metav1.ManagedFieldsEntry{timeless},
 			expected: Ownership{Foreign: []Claimant{{Manager: edit}}},
+		},
+		{
+			name:     "an update under our name is not ours",
+			entries:  []metav1.ManagedFieldsEntry{update},
+			expected: Ownership{Foreign: []Claimant{{Manager: ours, Time: metav1.NewTime(base)}}},
 		},
 		{name: "a subresource claims nothing", entries: []metav1.ManagedFieldsEntry{status}},
 		{name: "what can't be read claims nothing", entries: []metav1.ManagedFieldsEntry{broken, empty}},

@@ -93,10 +93,14 @@ func (w *Writer) follow(want wanted, f Facts) {
 	want.record(g, f.Seen.Pin)
 }
 
-// renew records a commit that the source did not carry, by the record, until now.
+// renew records a commit that the source does not carry by now, or did not by its
+// record.
 func (w *Writer) renew(want wanted, g *sourcev1.GitRepository, commit fleet.Revision) {
-	if before := recordOf(g); before != "" && !before.Same(commit) {
-		want.set(wavefrontv1.PreviousPinAnnotation, string(before))
+	if before := recordOf(g); !before.Same(commit) {
+		if before != "" {
+			want.set(wavefrontv1.PreviousPinAnnotation, string(before))
+		}
+		want.set(wavefrontv1.ForcedByAnnotation, "")
 	}
 	want.record(g, commit)
 	want.set(wavefrontv1.AdmittedAtAnnotation, w.at())
