@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,9 +25,20 @@ type change struct {
 	action    wavefrontv1.Action
 	source    fleet.ID
 	uid       string
-	// note with one %s, where the copy on the Wavefront names the source.
+	// note with one subject, where the copy on the Wavefront names the source.
 	note     string
 	metadata map[string]string
+}
+
+// subject is where a note names the source.
+const subject = "{subject}"
+
+func (c change) naming(source string) string { return strings.Replace(c.note, subject, source, 1) }
+
+// signed says who speaks, on objects that others tell of too: an Alert selects
+// these events by the beginning of their message.
+func (a *announcer) signed(note string) string {
+	return "wavefront/" + a.wf.Name + ": " + note
 }
 
 // tell emits the two events of a change of a source.
@@ -35,11 +47,11 @@ func (a *announcer) tell(c change) {
 	metadata := a.metadata(c.metadata)
 	a.send(Event{
 		Type: c.eventType, Reason: c.reason, Action: c.action, Regarding: source, Related: wavefront,
-		Note: fmt.Sprintf(c.note, ""), Metadata: metadata,
+		Note: a.signed(c.naming("")), Metadata: metadata,
 	})
 	a.send(Event{
 		Type: c.eventType, Reason: c.reason, Action: c.action, Regarding: wavefront, Related: source,
-		Note: fmt.Sprintf(c.note, fmt.Sprintf(" of %s %q", c.source.Kind, path(c.source))), Metadata: metadata,
+		Note: c.naming(fmt.Sprintf(" of %s %q", c.source.Kind, path(c.source))), Metadata: metadata,
 	})
 }
 
@@ -48,7 +60,7 @@ func (a *announcer) tellNode(eventType string, reason wavefrontv1.EventReason, n
 	a.send(Event{
 		Type: eventType, Reason: reason, Action: wavefrontv1.ActionEvaluate,
 		Regarding: reference(n.ID, n.UID), Related: wavefrontReference(a.wf),
-		Note: note, Metadata: a.metadata(metadata),
+		Note: a.signed(note), Metadata: a.metadata(metadata),
 	})
 }
 
@@ -116,7 +128,7 @@ func (a *announcer) shadowAdmissions(ev *fleet.Evaluation) {
 		a.tell(change{
 			eventType: corev1.EventTypeNormal, reason: wavefrontv1.ShadowAdmissionReason, action: wavefrontv1.ActionAdmit,
 			source: m.Source, uid: uidOf(ev, m.Source),
-			note:     "would advance the pin%s from " + short(m.From) + " to " + short(m.To),
+			note:     "would advance the pin" + subject + " from " + short(m.From) + " to " + short(m.To),
 			metadata: revisions(m.From, m.To),
 		})
 		a.metrics.admitted(a.wf, shadowed, a.waited(m.Source, m.To))
@@ -166,7 +178,7 @@ func claimed(reason fleet.HoldReason) bool {
 func (a *announcer) holdDetected(s *fleet.SourceResult) {
 	a.tell(change{
 		eventType: corev1.EventTypeWarning, reason: wavefrontv1.HoldDetectedReason, action: wavefrontv1.ActionHold,
-		source: s.ID, uid: s.UID, note: "holding the pin%s: " + holdCause(*s.Hold),
+		source: s.ID, uid: s.UID, note: "holding the pin" + subject + ": " + holdCause(*s.Hold),
 		metadata: map[string]string{
 			eventv1.MetaRevisionKey: digestOf(s.Pin), MetaManagerKey: s.Hold.Manager,
 		},
@@ -177,7 +189,7 @@ func (a *announcer) holdDetected(s *fleet.SourceResult) {
 func (a *announcer) holdReleased(s *fleet.SourceResult) {
 	a.tell(change{
 		eventType: corev1.EventTypeNormal, reason: wavefrontv1.HoldReleasedReason, action: wavefrontv1.ActionHold,
-		source: s.ID, uid: s.UID, note: "the hold%s has ended, admission goes on",
+		source: s.ID, uid: s.UID, note: "the hold" + subject + " has ended, admission goes on",
 		metadata: map[string]string{eventv1.MetaRevisionKey: digestOf(s.Pin)},
 	})
 	a.log.Info("released hold", "source", path(s.ID), "pin", s.Pin)

@@ -30,7 +30,7 @@ func (a *announcer) enrolment(ev *fleet.Evaluation) {
 		}
 		a.tell(change{
 			eventType: corev1.EventTypeWarning, reason: wavefrontv1.EnrolmentFailedReason, action: wavefrontv1.ActionPin,
-			source: s.ID, uid: s.UID, note: "the initial pin%s at " + short(s.Pin) + " was not reconciled within the source's timeout",
+			source: s.ID, uid: s.UID, note: "the initial pin" + subject + " at " + short(s.Pin) + " was not reconciled within the source's timeout",
 			metadata: map[string]string{eventv1.MetaRevisionKey: digestOf(s.Pin)},
 		})
 		a.log.Info("failed to enrol source", "source", path(s.ID), "pin", s.Pin)
@@ -52,7 +52,7 @@ func (a *announcer) unsupported(ev *fleet.Evaluation) {
 		a.tell(change{
 			eventType: corev1.EventTypeWarning, reason: wavefrontv1.UnsupportedRefStyleReason, action: wavefrontv1.ActionEvaluate,
 			source: id, uid: uidOf(ev, id),
-			note: "the reference%s can't be sequenced: only branches can; what is built from it is a gate",
+			note: "the reference" + subject + " can't be sequenced: only branches can; what is built from it is a gate",
 		})
 		a.log.Info("source can't be sequenced", "source", path(id))
 	}

@@ -85,7 +85,7 @@ func TestBlockedEventNamesTheTrouble(t *testing.T) {
 	h.publish(Pass{Evaluation: ev})
 	h.Expect(h.inbox.events).To(HaveLen(1))
 	e := h.inbox.events[0]
-	h.Expect(e.Note).To(Equal(`is blocked: its ancestor Kustomization "apps/db" is unhealthy`))
+	h.Expect(e.Note).To(Equal(`wavefront/fleet: is blocked: its ancestor Kustomization "apps/db" is unhealthy`))
 	annotations := e.Annotations()
 	h.Expect(annotations).To(HaveKey("kustomize.toolkit.fluxcd.io/token"))
 	delete(annotations, "kustomize.toolkit.fluxcd.io/token")

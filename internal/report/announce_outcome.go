@@ -45,16 +45,16 @@ func (a *announcer) outcome(o Outcome) {
 	}
 	switch o.Result {
 	case Initial:
-		c.reason, c.note = wavefrontv1.InitialPinReason, "pinned the commit%s at "+short(o.To)
+		c.reason, c.note = wavefrontv1.InitialPinReason, "pinned the commit"+subject+" at "+short(o.To)
 		if o.VoidRecord {
 			c.eventType = corev1.EventTypeWarning
 			c.note += "; the pin recorded before could not be used"
 		}
 	case Restored:
 		c.eventType = corev1.EventTypeWarning
-		c.reason, c.note = wavefrontv1.PinRestoredReason, "restored the pin%s at "+short(o.To)+", it had vanished"
+		c.reason, c.note = wavefrontv1.PinRestoredReason, "restored the pin"+subject+" at "+short(o.To)+", it had vanished"
 	default:
-		c.reason, c.note = wavefrontv1.PinAdvancedReason, "advanced the pin%s from "+short(o.From)+" to "+short(o.To)
+		c.reason, c.note = wavefrontv1.PinAdvancedReason, "advanced the pin"+subject+" from "+short(o.From)+" to "+short(o.To)
 	}
 	a.tell(c)
 	a.log.Info("admitted revision", "source", path(o.Source), "result", o.Result, "from", o.From, "to", o.To, "waited", waited.String())
@@ -67,11 +67,15 @@ func (a *announcer) pinFailed(o Outcome) {
 		return
 	}
 	a.memory.failed[o.Source] = o.To
+	note := "failed to write the pin" + subject + " at " + short(o.To)
+	if o.To == "" {
+		note = "failed to release the pin" + subject + " at " + short(o.From)
+	}
 	metadata := revisions(o.From, o.To)
 	metadata[MetaTroubleKey] = fmt.Sprint(o.Err)
 	a.tell(change{
 		eventType: corev1.EventTypeWarning, reason: wavefrontv1.PinFailedReason, action: wavefrontv1.ActionPin,
-		source: o.Source, uid: o.UID, note: "failed to write the pin%s at " + short(o.To), metadata: metadata,
+		source: o.Source, uid: o.UID, note: note, metadata: metadata,
 	})
 	a.log.Error(o.Err, "failed to write pin", "source", path(o.Source), "from", o.From, "to", o.To)
 }
@@ -85,10 +89,10 @@ func (a *announcer) letGo(o Outcome) {
 	}
 	if o.Result == Released {
 		c.reason = wavefrontv1.PinReleasedReason
-		c.note = "released the pin%s at " + short(o.From) + ", the source follows its reference again"
+		c.note = "released the pin" + subject + " at " + short(o.From) + ", the source follows its reference again"
 	} else {
 		c.reason = wavefrontv1.PinKeptReason
-		c.note = "let go of the pin%s and kept it at " + short(o.From) +
+		c.note = "let go of the pin" + subject + " and kept it at " + short(o.From) +
 			"; to make the source follow its reference again: wfctl pin-strip " + o.Source.Name + " -n " + o.Source.Namespace
 	}
 	a.tell(c)

@@ -51,6 +51,11 @@ func TestOutcomesAreToldOnSourceAndWavefront(t *testing.T) {
 			want:    wavefrontv1.PinFailedReason, wantType: corev1.EventTypeWarning,
 			wantNote: "failed to write the pin at bbbbbbbbbbbb", result: "failed",
 		}, {
+			name:    "a release that failed",
+			outcome: Outcome{Result: Failed, Source: repo("db"), From: shaA, Err: errors.New("denied")},
+			want:    wavefrontv1.PinFailedReason, wantType: corev1.EventTypeWarning,
+			wantNote: "failed to release the pin at aaaaaaaaaaaa", result: "failed",
+		}, {
 			name:    "a release that keeps the pin",
 			outcome: Outcome{Result: Kept, Source: repo("db"), From: shaA},
 			want:    wavefrontv1.PinKeptReason, wantType: corev1.EventTypeNormal,
@@ -72,7 +77,7 @@ func TestOutcomesAreToldOnSourceAndWavefront(t *testing.T) {
 			source, wavefront := h.inbox.events[0], h.inbox.events[1]
 			h.Expect(source.Reason).To(Equal(tt.want))
 			h.Expect(source.Type).To(Equal(tt.wantType))
-			h.Expect(source.Note).To(Equal(tt.wantNote))
+			h.Expect(source.Note).To(Equal("wavefront/fleet: " + tt.wantNote))
 			h.Expect(source.Action).NotTo(BeEmpty())
 			h.Expect(source.Regarding).To(Equal(corev1.ObjectReference{
 				APIVersion: "source.toolkit.fluxcd.io/v1", Kind: "GitRepository", Namespace: "apps", Name: "db", UID: "uid-of-db",
