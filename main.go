@@ -12,7 +12,6 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -86,11 +85,7 @@ func run(ctx context.Context, opts *options, log logr.Logger) error {
 	if err != nil {
 		return err
 	}
-	mgrOpts, err := managerOptions(opts, scheme, lock)
-	if err != nil {
-		return err
-	}
-	mgr, err := ctrl.NewManager(cfg, mgrOpts)
+	mgr, err := ctrl.NewManager(cfg, managerOptions(opts, scheme, lock))
 	if err != nil {
 		return fmt.Errorf("failed to create the manager: %w", err)
 	}
@@ -137,11 +132,7 @@ func newLease(cfg *rest.Config, opts *options) (func() error, resourcelock.Inter
 	return guard.Check, guard, nil
 }
 
-func managerOptions(opts *options, scheme *runtime.Scheme, lock resourcelock.Interface) (ctrl.Options, error) {
-	selector, err := labels.Parse(opts.labelSelector)
-	if err != nil {
-		return ctrl.Options{}, fmt.Errorf("invalid value %q for --watch-label-selector: %w", opts.labelSelector, err)
-	}
+func managerOptions(opts *options, scheme *runtime.Scheme, lock resourcelock.Interface) ctrl.Options {
 	slim := ctrlcache.TransformStripManagedFields()
 	o := ctrl.Options{
 		Scheme:                        scheme,
@@ -161,8 +152,8 @@ func managerOptions(opts *options, scheme *runtime.Scheme, lock resourcelock.Int
 			DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}, &corev1.ServiceAccount{}},
 		}},
 		Cache: ctrlcache.Options{ByObject: map[client.Object]ctrlcache.ByObject{
-			&wavefrontv1.Wavefront{}: {Label: selector, Transform: slim},
-			&fluxappv1.FluxApp{}:     {Label: selector},
+			&wavefrontv1.Wavefront{}: {Label: opts.shard, Transform: slim},
+			&fluxappv1.FluxApp{}:     {Label: opts.shard},
 			// The owners of a source's fields are read; nobody else's are.
 			&kustomizev1.Kustomization{}: {Transform: slim},
 			&helmv2.HelmRelease{}:        {Transform: slim},
@@ -176,7 +167,7 @@ func managerOptions(opts *options, scheme *runtime.Scheme, lock resourcelock.Int
 	if !opts.allNamespaces {
 		o.Cache.DefaultNamespaces = map[string]ctrlcache.Config{opts.runtimeNamespace: {}}
 	}
-	return o, nil
+	return o
 }
 
 // setup registers everything that the manager runs.
@@ -211,7 +202,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, opts *options, gates map[strin
 		Clock: processClock, Observer: observer, Reporter: report.New(delivery, published, now),
 		Metrics: runtimectrl.NewMetrics(mgr, recorder, wavefrontv1.WavefrontFinalizer),
 		Lease:   guard, DeclarativeManagers: opts.declarativeManagers,
-		NoCrossNamespaceRefs: opts.acl.NoCrossNamespaceRefs, Namespace: namespace,
+		NoCrossNamespaceRefs: opts.acl.NoCrossNamespaceRefs, Namespace: namespace, Shard: opts.shard,
 		RateLimiter: runtimectrl.GetRateLimiter(opts.rateLimiter), Concurrent: opts.concurrent,
 	})
 	if err != nil || !gates[gateFluxApp] {

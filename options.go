@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/fluxcd/pkg/auth"
 	"github.com/fluxcd/pkg/runtime/acl"
@@ -53,6 +54,8 @@ type options struct {
 
 	// runtimeNamespace comes from the environment.
 	runtimeNamespace string
+	// shard is the parsed labelSelector.
+	shard labels.Selector
 }
 
 // BindFlags binds every option to its flag. Names, defaults and order are those
@@ -103,6 +106,11 @@ func (o *options) Complete() error {
 		return fmt.Errorf("%s is not set: --enable-leader-election and --watch-all-namespaces=false need the namespace that the controller runs in",
 			runtimeNamespaceEnv)
 	}
+	shard, err := labels.Parse(o.labelSelector)
+	if err != nil {
+		return fmt.Errorf("invalid value %q for --watch-label-selector: %w", o.labelSelector, err)
+	}
+	o.shard = shard
 	return nil
 }
 

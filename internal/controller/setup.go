@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -57,6 +58,8 @@ type Options struct {
 	NoCrossNamespaceRefs bool
 	// Namespace is the only one that is watched; empty means all.
 	Namespace string
+	// Shard selects the Wavefronts of this process; nil means all.
+	Shard labels.Selector
 	// RateLimiter spaces retries of one object.
 	RateLimiter workqueue.TypedRateLimiter[reconcile.Request]
 	// Concurrent is how many objects of one kind are reconciled at once.
@@ -72,7 +75,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		Tracker: tracker, Judge: judge, Now: o.Clock.Now, Clock: o.Clock.Time,
 	}
 	helm := newHelm(mgr)
-	shared := &barrier{live: mgr.GetAPIReader(), cached: mgr.GetClient(), tracker: tracker, helm: helm, namespace: o.Namespace}
+	shared := &barrier{live: mgr.GetAPIReader(), cached: mgr.GetClient(), tracker: tracker, helm: helm, shard: o.Shard, namespace: o.Namespace}
 	book := newLedger()
 
 	wavefronts := &WavefrontReconciler{

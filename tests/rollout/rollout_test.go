@@ -130,12 +130,17 @@ func TestShadow(t *testing.T) {
 	g := NewWithT(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	s := begin(ctx, t, env.Shared(t), "shadow", testfleet.Node{Name: "db"}, testfleet.Node{Name: "app", DependsOn: []string{"db"}})
+	// In Shadow the sources float: they move when source-controller polls.
+	s := begin(ctx, t, env.Shared(t), "shadow",
+		testfleet.Node{Name: "db", SourceInterval: 2 * time.Second},
+		testfleet.Node{Name: "app", SourceInterval: 2 * time.Second, DependsOn: []string{"db"}})
 	s.create(ctx, g, wavefrontv1.ModeShadow)
 	s.awaitPhase(ctx, g, wavefrontv1.PhaseQuiescent)
 
 	s.push(ctx, g, "app", "db")
-	s.awaitStatus(ctx, g, func(wf *wavefrontv1.Wavefront) bool { return wf.Status.Shadow != nil && len(wf.Status.Shadow.Pins) > 0 || wf.Status.Nodes.Pending > 0 })
+	s.awaitStatus(ctx, g, func(wf *wavefrontv1.Wavefront) bool {
+		return wf.Status.Shadow != nil && len(wf.Status.Shadow.Pins) > 0 || wf.Status.Nodes.Pending > 0
+	})
 	s.awaitPhase(ctx, g, wavefrontv1.PhaseQuiescent)
 	for _, e := range s.timeline.Entries() {
 		g.Expect(e.Pin).To(BeEmpty(), "a source was pinned in Shadow")
