@@ -82,3 +82,11 @@ func (m *metrics) listed(host string, err error, took time.Duration) {
 	m.total.WithLabelValues(host, result).Inc()
 	m.duration.WithLabelValues(host).Observe(took.Seconds())
 }
+
+// forget withdraws the metrics of a host that nobody lists any more.
+func (m *metrics) forget(host string) {
+	labels := prometheus.Labels{"host": host}
+	m.total.DeletePartialMatch(labels)
+	m.failures.DeletePartialMatch(labels)
+	m.duration.DeletePartialMatch(labels)
+}

@@ -126,7 +126,7 @@ func unreadable(ctx context.Context, name string, err error) error {
 // stopped says why a context ended.
 func stopped(ctx context.Context) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return fault.New(fault.Timeout, "while reading credentials")
+		return fault.New(fault.Credentials, "they could not be read in time")
 	}
 	return fault.New(fault.Canceled, "while reading credentials")
 }

@@ -98,6 +98,16 @@ func (e *Error) OfHost() bool {
 	return e.Kind == Unreachable || e.Kind == Timeout || e.Kind == ServerFailed
 }
 
+// Answered tells whether the host was reached at all, so that the failure says
+// that it is alive.
+func (e *Error) Answered() bool {
+	switch e.Kind {
+	case Unauthorized, NotFound, RefMissing, Throttled, HostKey, TooLarge, Protocol:
+		return true
+	}
+	return false
+}
+
 // KindOf returns the kind of an error; empty for nil and for foreign errors.
 func KindOf(err error) Kind {
 	var e *Error
