@@ -1,0 +1,89 @@
+// Copyright The Wavefront Controller Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wfctl
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/isometry/wavefront-controller/internal/wfctl/picture"
+	"github.com/isometry/wavefront-controller/internal/wfctl/table"
+)
+
+func (p *program) nodesCommand() *cobra.Command {
+	var from pictureFlags
+	var format formatFlag
+	var again watchFlag
+	cmd := &cobra.Command{
+		Use:   "nodes",
+		Short: "List the nodes of the graph: state, what blocks them, pin and lag",
+		Long: `List the nodes of the graph.
+
+LAG is how long the newest commit has waited to be admitted. A gate has no pin: it
+counts by its health alone. -o wide adds the wave (the longest path from a root; -1 in
+or behind a cycle), readiness and dependsOn.`,
+		Example: `  # Every node
+  wfctl nodes
+
+  # With waves and edges, as long as things move
+  wfctl nodes -o wide --watch`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return p.readAgain(cmd.Context(), &from, again, format.format, func(ctx context.Context) (*result, error) {
+				pic, err := p.load(ctx, &from, false)
+				if err != nil {
+					return nil, err
+				}
+				return p.nodesResult(pic), nil
+			})
+		},
+	}
+	from.addTo(cmd)
+	format.addTo(cmd)
+	again.addTo(cmd)
+	return cmd
+}
+
+func (p *program) nodesResult(pic *picture.Picture) *result {
+	n := &notes{program: p, pic: pic}
+	n.unobserved(pic)
+	n.holds(pic)
+	return &result{
+		document: pic.Nodes,
+		notes:    n.lines,
+		text: func(w io.Writer, wide, color bool) error {
+			return nodesTable(pic, p.moment(pic), wide).Write(w, color)
+		},
+	}
+}
+
+func nodesTable(pic *picture.Picture, now time.Time, wide bool) *table.Table {
+	t := &table.Table{Header: []string{"NODE", "ROLE", "STATE", "HELD", "BLOCKED BY", "SOURCE", "PIN", "OBSERVED", "LAG"}}
+	if wide {
+		t.Header = append(t.Header, "WAVE", "READY", "DEPENDS ON")
+	}
+	for _, n := range pic.Nodes {
+		row := append(table.Text(n.Path(), n.Role), stateCell(n.State))
+		row = append(row, table.Text(holdText(n.Hold), blockText(n.Blocked), sourcePath(n), short(n.Pin),
+			observedText(pinnedNode(n), n.Observed), lagText(now, pinnedNode(n), n))...)
+		if wide {
+			row = append(row, table.Text(fmt.Sprint(n.Wave), fmt.Sprint(n.Ready), paths(n.DependsOn))...)
+		}
+		t.Add(row...)
+	}
+	return t
+}
+
+func paths(refs []picture.Ref) string {
+	out := make([]string, len(refs))
+	for i, r := range refs {
+		out[i] = r.Path()
+	}
+	return strings.Join(out, ",")
+}
