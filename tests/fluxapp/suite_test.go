@@ -14,8 +14,10 @@ import (
 
 	"github.com/fluxcd/pkg/runtime/events"
 	"github.com/fluxcd/pkg/runtime/logger"
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,8 +31,18 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	ctrl.SetLogger(logger.NewLogger(logger.Options{LogEncoding: "console", LogLevel: os.Getenv("FLUXAPP_TEST_LOG")}))
-	os.Exit(env.Main(m, env.Options{}))
+	log := logr.Discard()
+	if level := os.Getenv("FLUXAPP_TEST_LOG"); level != "" {
+		log = logger.NewLogger(logger.Options{LogEncoding: "console", LogLevel: level})
+	}
+	ctrl.SetLogger(log)
+	klog.SetLogger(log)
+	code := env.Main(m, env.Options{})
+	if shared.suite != nil && len(shared.suite.requests.forbidden()) > 0 {
+		fmt.Fprintf(os.Stderr, "the generated role lacks something: %v\n", shared.suite.requests.forbidden())
+		code = max(code, 1)
+	}
+	os.Exit(code)
 }
 
 // suite is a control plane with the FluxApp controller and the doubles.
@@ -156,6 +168,7 @@ type requestCounter struct {
 	total atomic.Int64
 	mu    sync.Mutex
 	lines []string
+	no    []string
 }
 
 func (c *requestCounter) wrap(next http.RoundTripper) http.RoundTripper {
@@ -166,8 +179,24 @@ func (c *requestCounter) wrap(next http.RoundTripper) http.RoundTripper {
 			c.lines = append(c.lines[max(0, len(c.lines)-50):], request.Method+" "+request.URL.RequestURI())
 			c.mu.Unlock()
 		}
-		return next.RoundTrip(request)
+		response, err := next.RoundTrip(request)
+		if err == nil && response.StatusCode == http.StatusForbidden {
+			c.mu.Lock()
+			c.no = append(c.no, request.Method+" "+request.URL.RequestURI())
+			c.mu.Unlock()
+		}
+		return response, err
 	})
+}
+
+// forbidden are the requests that the controller's roles do not allow.
+func (c *requestCounter) forbidden() []string {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]string(nil), c.no...)
 }
 
 // last returns the latest requests, for a failing test to show.
