@@ -21,7 +21,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(env.Main(m, env.Options{Audit: true, Progress: os.Stderr}))
+	if os.Getenv(victimVariable) != "" {
+		beVictim()
+	}
+	os.Exit(env.Main(m, env.Options{Audit: true}))
 }
 
 // TestCommitReachesCluster is the whole path: git, source-controller,
@@ -60,8 +63,9 @@ func TestCommitReachesCluster(t *testing.T) {
 	g.Eventually(func(g Gomega) {
 		g.Expect(e.Client().Get(ctx, client.ObjectKeyFromObject(node), node)).To(Succeed())
 		g.Expect(apimeta.IsStatusConditionTrue(node.Status.Conditions, meta.ReadyCondition)).To(BeTrue())
+		// Written after the condition, by a patch of its own.
+		g.Expect(node.Status.LastAppliedRevision).To(Equal("main@sha1:" + commit))
 	}, 30*time.Second, 100*time.Millisecond).Should(Succeed())
-	g.Expect(node.Status.LastAppliedRevision).To(Equal("main@sha1:" + commit))
 
 	var applied corev1.ConfigMap
 	g.Expect(e.Client().Get(ctx, client.ObjectKey{Namespace: namespace, Name: "settings"}, &applied)).To(Succeed())

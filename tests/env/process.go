@@ -127,6 +127,8 @@ func (p *Process) launch() (*run, error) {
 	life := &run{cmd: cmd, done: make(chan struct{})}
 	go func() {
 		life.err = cmd.Wait()
+		// What it leaves of its children goes with it.
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		close(life.done)
 	}()
 	p.current = life
