@@ -53,7 +53,6 @@ func TestEvents(t *testing.T) {
 	}
 	g.Expect(p.events(t)[want[1]]).To(Equal(1))
 	g.Expect(p.events(t)[want[2]]).To(Equal(1))
-	g.Expect(p.events(t)[want[4]]).To(Equal(1))
 }
 
 // events counts the events on the FluxApps of the namespace.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"sync"
 	"time"
 
@@ -165,8 +166,21 @@ func (d *helmController) act(ctx context.Context, release *helmv2.HelmRelease) e
 		return &errNotReady{helmv2.InstallFailedReason, fmt.Sprintf("Helm install failed for release %s/%s with chart %s@%s: boom",
 			release.GetReleaseNamespace(), release.GetReleaseName(), chart.Name, chart.Version)}
 	}
-	d.deploy(release, chart, values)
+	if !d.deployed(release, chart, values) {
+		d.deploy(release, chart, values)
+	}
+	ready := conditions.Get(release, helmv2.ReleasedCondition)
+	conditions.Delete(release, fluxmeta.ReconcilingCondition)
+	conditions.MarkTrue(release, fluxmeta.ReadyCondition, ready.Reason, "%s", ready.Message)
 	return nil
+}
+
+// deployed tells whether there is nothing to do, as drift detection does.
+func (d *helmController) deployed(release *helmv2.HelmRelease, chart metadata, values map[string]any) bool {
+	installed, ok := d.release(client.ObjectKeyFromObject(release))
+	return ok && conditions.Has(release, helmv2.ReleasedCondition) && installed.chart == chart &&
+		installed.namespace == release.GetReleaseNamespace() && installed.name == release.GetReleaseName() &&
+		installed.createNamespace == release.GetInstall().CreateNamespace && reflect.DeepEqual(installed.values, values)
 }
 
 func (d *helmController) deploy(release *helmv2.HelmRelease, chart metadata, values map[string]any) {
@@ -194,9 +208,7 @@ func (d *helmController) deploy(release *helmv2.HelmRelease, chart metadata, val
 	release.Status.History = release.Status.History[:min(2, len(release.Status.History))]
 	message := fmt.Sprintf("Helm %s succeeded for release %s/%s.v%d with chart %s@%s", verb,
 		release.GetReleaseNamespace(), release.GetReleaseName(), revision, chart.Name, chart.Version)
-	conditions.Delete(release, fluxmeta.ReconcilingCondition)
 	conditions.MarkTrue(release, helmv2.ReleasedCondition, reason, "%s", message)
-	conditions.MarkTrue(release, fluxmeta.ReadyCondition, reason, "%s", message)
 }
 
 // values merges what valuesFrom names with the release's own.

@@ -42,15 +42,18 @@ func (r *Reconciler) finalize(ctx context.Context, s *scope) error {
 	}
 }
 
-// remove deletes what the inventory lists and, should it have been tampered
-// with, whatever else has our name and is ours. What has to be waited for is
-// watched.
+// remove deletes what the inventory lists and at first, should the list have
+// been tampered with, whatever else has our name and is ours. What has to be
+// waited for is watched.
 func (r *Reconciler) remove(ctx context.Context, s *scope) (owned.Removal, error) {
-	inventory, err := readInventory(s.app)
+	refs, err := readInventory(s.app)
 	if err != nil {
 		r.event(s, corev1.EventTypeWarning, fluxappv1.ReasonPruneFailed, fluxappv1.ActionDelete, err.Error())
 	}
-	removal, err := r.keeper.Delete(ctx, s.app, owned.Union(inventory, refsOfKinds(s.app, childKinds)))
+	if conditions.GetReason(s.app, fluxmeta.ReadyCondition) != string(fluxappv1.ReasonDeleting) {
+		refs = owned.Union(refs, refsOfKinds(s.app, childKinds))
+	}
+	removal, err := r.keeper.Delete(ctx, s.app, refs)
 	names := make([]string, 0, len(removal.Remaining))
 	for _, ref := range removal.Remaining {
 		names = append(names, ref.GroupKind.Kind)

@@ -43,22 +43,3 @@ func controlledAs(live, want *unstructured.Unstructured) bool {
 	has, should := metav1.GetControllerOf(live), metav1.GetControllerOf(want)
 	return has != nil && should != nil && has.UID == should.UID
 }
-
-// sameGenerations tells whether every live object was observed at the
-// generation that it has. All of them exist if nothing had to be created.
-func sameGenerations(live []*unstructured.Unstructured, observed []client.Object) bool {
-	seen := make(map[string]int64, len(observed))
-	for _, obj := range observed {
-		seen[string(obj.GetUID())] = obj.GetGeneration()
-	}
-	for _, obj := range live {
-		if obj == nil {
-			return false
-		}
-		generation, ok := seen[string(obj.GetUID())]
-		if !ok || generation != obj.GetGeneration() {
-			return false
-		}
-	}
-	return true
-}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/fluxcd/pkg/ssa"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -49,16 +50,13 @@ func (k *Keeper) deleteOne(ctx context.Context, owner client.Object, ref Ref, re
 		removal.Remaining = append(removal.Remaining, ref)
 		return nil
 	}
-	_, err = k.manager.Delete(ctx, found, ssa.DefaultDeleteOptions())
+	s := &session{Client: k.client, live: map[Ref]*unstructured.Unstructured{ref: found}}
+	_, err = ssa.NewResourceManager(s, nil, k.owner).Delete(ctx, found, ssa.DefaultDeleteOptions())
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("failed to delete %s: %w", ref.Subject(), err)
 	}
 	removal.Deleted = append(removal.Deleted, ref)
-	left, err := k.get(ctx, ref)
-	if err != nil {
-		return err
-	}
-	if left != nil && left.GetUID() == found.GetUID() {
+	if len(found.GetFinalizers()) > 0 {
 		removal.Remaining = append(removal.Remaining, ref)
 	}
 	return nil

@@ -46,7 +46,7 @@ type Outcome struct {
 	// Changed are the objects that were created or brought back into line.
 	Changed []Ref
 	// Current tells that nothing had to change and that the observed objects
-	// are no older than the live ones, so that they may be judged.
+	// are no older than the live ones, so that what they say may be believed.
 	Current bool
 }
 
@@ -64,9 +64,10 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("%s exists already and was not created for this object", e.Ref.Subject())
 }
 
-// Apply brings the desired objects about, in their order. observed are the same
-// objects as a cache has them (absent ones left out): if they are what they
-// were when all was last found in order, the API server is not asked at all.
+// Apply brings the desired objects about, in their order. observed are the
+// objects as a cache has them (absent ones left out, others allowed): if they
+// are what they were when all was last in order, the API server is not asked at
+// all.
 //
 // Fields that others own stay, except those set by kubectl, which are taken
 // back as kustomize-controller does. An object that belongs to somebody else
@@ -76,27 +77,29 @@ func (k *Keeper) Apply(ctx context.Context, owner client.Object, desired, observ
 	if err != nil {
 		return Outcome{}, err
 	}
-	print, err := fingerprint(wanted, observed)
+	seen, err := k.looks(wanted, observed)
 	if err != nil {
 		return Outcome{}, err
 	}
 	key := client.ObjectKeyFromObject(owner)
-	if k.ledger.settled(key, print) {
+	if k.ledger.settled(key, seen) {
 		return Outcome{Current: true}, nil
 	}
 	k.ledger.forget(key)
-	live, err := k.read(ctx, owner, wanted)
-	if err != nil {
+	s := &session{Client: k.client, live: map[Ref]*unstructured.Unstructured{}}
+	if err := k.read(ctx, owner, wanted, s); err != nil {
 		return Outcome{}, err
 	}
-	outcome, err := k.write(ctx, wanted, live)
+	outcome, err := k.write(ctx, wanted, s)
 	if err != nil {
 		return outcome, err
 	}
-	outcome.Current = len(outcome.Changed) == 0 && sameGenerations(live, observed)
-	if outcome.Current {
-		k.ledger.settle(key, print)
+	now, err := fingerprint(wanted, s.live)
+	if err != nil {
+		return outcome, err
 	}
+	k.ledger.settle(key, now)
+	outcome.Current = now == seen
 	return outcome, nil
 }
 
@@ -169,29 +172,28 @@ func (k *Keeper) prepare(owner client.Object, desired []client.Object) ([]*unstr
 	return wanted, nil
 }
 
-// read gets the wanted objects as they are; one that does not exist is nil.
-func (k *Keeper) read(ctx context.Context, owner client.Object, wanted []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
-	live := make([]*unstructured.Unstructured, len(wanted))
-	for i, want := range wanted {
+// read gets the wanted objects as they are now, those that exist.
+func (k *Keeper) read(ctx context.Context, owner client.Object, wanted []*unstructured.Unstructured, s *session) error {
+	for _, want := range wanted {
 		found, err := k.get(ctx, refOf(want))
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if found == nil {
 			continue
 		}
 		if err := k.Conflict(owner, found); err != nil {
-			return nil, err
+			return err
 		}
-		live[i] = found
+		s.live[refOf(want)] = found
 	}
-	return live, nil
+	return nil
 }
 
-func (k *Keeper) write(ctx context.Context, wanted, live []*unstructured.Unstructured) (Outcome, error) {
+func (k *Keeper) write(ctx context.Context, wanted []*unstructured.Unstructured, s *session) (Outcome, error) {
 	var outcome Outcome
-	for i, want := range wanted {
-		changed, err := k.applyOne(ctx, want, live[i])
+	for _, want := range wanted {
+		changed, err := k.applyOne(ctx, want, s)
 		if err != nil {
 			return outcome, err
 		}
@@ -202,20 +204,20 @@ func (k *Keeper) write(ctx context.Context, wanted, live []*unstructured.Unstruc
 	return outcome, nil
 }
 
-func (k *Keeper) applyOne(ctx context.Context, want, live *unstructured.Unstructured) (bool, error) {
-	entry, err := k.manager.Apply(ctx, want, applyOptions())
+func (k *Keeper) applyOne(ctx context.Context, want *unstructured.Unstructured, s *session) (bool, error) {
+	manager := ssa.NewResourceManager(s, nil, k.owner)
+	entry, err := manager.Apply(ctx, want, applyOptions())
 	if err != nil {
 		return false, fmt.Errorf("failed to apply %s: %w", subject(want), err)
 	}
 	if entry.Action != ssa.UnchangedAction {
 		return true, nil
 	}
-	if live == nil || controlledAs(live, want) {
+	if live := s.live[refOf(want)]; live == nil || controlledAs(live, want) {
 		return false, nil
 	}
 	// The resource manager compares everything but owner references.
-	err = k.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(want.DeepCopy()),
-		client.ForceOwnership, client.FieldOwner(k.owner.Field))
+	err = s.Patch(ctx, want.DeepCopy(), client.Apply, client.ForceOwnership, client.FieldOwner(k.owner.Field))
 	if err != nil {
 		return false, fmt.Errorf("failed to own %s: %w", subject(want), err)
 	}
