@@ -122,7 +122,7 @@ func newLease(cfg *rest.Config, opts *options) (func() error, resourcelock.Inter
 		return nil, nil, fmt.Errorf("failed to read the host's name: %w", err)
 	}
 	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, opts.runtimeNamespace,
-		leaderelection.GenerateID(controllerName+"-leader-election", opts.labelSelector),
+		leaseName(opts.labelSelector),
 		resourcelock.ResourceLockConfig{Identity: hostname + "_" + string(uuid.NewUUID())},
 		rest.AddUserAgent(cfg, "leader-election"), opts.leaderElection.RenewDeadline)
 	if err != nil {
@@ -268,4 +268,14 @@ func (o *options) complete(log logr.Logger) (map[string]bool, error) {
 		auth.EnableObjectLevelWorkloadIdentity()
 	}
 	return gates, nil
+}
+
+// leaseName is the name of the Lease: a shard, which sees only what its selector
+// matches, has one of its own.
+func leaseName(selector string) string {
+	const name = controllerName + "-leader-election"
+	if selector == "" {
+		return name
+	}
+	return leaderelection.GenerateID(name, selector)
 }
