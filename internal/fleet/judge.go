@@ -34,8 +34,6 @@ const (
 	attemptedRule
 	// atPinRule: the artifact is at the pin.
 	atPinRule
-	// nodeRule: gating is judged between nodes, not between whole sources.
-	nodeRule
 	// declaredRule: nothing is pending on a source whose commit Git renders.
 	declaredRule
 	// neverPinnedRule: a held source that was never pinned counts as settled.

@@ -62,12 +62,13 @@ func (j *judge) pinnedSettles(n *node) bool {
 
 // gateSettles is the rule of a gate: a good verdict, and applied at its source's
 // artifact where that source can be read. A floating gate in the middle of an
-// update is not settled.
+// update is not settled, not even where its source has meanwhile gone back.
 func (j *judge) gateSettles(n *node) bool {
-	if n.verdict != Good {
-		return false
+	if n.verdict != Good || n.source == none {
+		return n.verdict == Good
 	}
-	return n.source == none || n.in.LastApplied.Same(j.sources[n.source].in.Artifact)
+	artifact := j.sources[n.source].in.Artifact
+	return n.in.LastApplied.Same(artifact) && (n.in.LastAttempted == "" || n.in.LastAttempted.Same(artifact))
 }
 
 // heldSettles is the rule of a held node: nothing is pending on its ref, its

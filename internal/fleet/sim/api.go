@@ -81,6 +81,8 @@ type gitRepository struct {
 	commit  fleet.Revision
 	ours    bool
 	foreign []string
+	// claimedAt is when the foreign managers last changed their claims.
+	claimedAt time.Duration
 	// annotations of the controller.
 	record   fleet.Revision
 	owner    string

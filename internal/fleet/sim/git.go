@@ -36,6 +36,9 @@ type repository struct {
 	rewritten bool
 	// lags are how far each replica is behind.
 	lags []time.Duration
+	// slow: one replica lags more than it may; only what is sure all the same
+	// is demanded then.
+	slow bool
 	// down until then: nothing can be listed or fetched.
 	down time.Duration
 }

@@ -113,6 +113,9 @@ func (w *world) push(source, breaks, breaksChart int) {
 
 // actOnPin changes the pin, or the claims on it.
 func (w *world) actOnPin(a Action, source int) {
+	if w.plan.Sources[source].still() {
+		return
+	}
 	repo := w.repos[source]
 	s := w.sources[source].live().value
 	next := s
@@ -135,10 +138,8 @@ func (w *world) actOnPin(a Action, source int) {
 		}
 		next.ours = s.ours && next.commit == s.commit
 	case Strip:
-		if !slices.Contains(s.foreign, "kubectl-edit") {
-			return
-		}
-		next.foreign = without(s.foreign, "kubectl-edit")
+		w.strip(a, source)
+		return
 	case DropPin:
 		next.ours, next.foreign = false, nil
 	case Release:
@@ -160,8 +161,34 @@ func (w *world) human(source int, a Action, s, next gitRepository) {
 		next.generation++
 	}
 	w.log("s%d: %s: %q -> %q (ours %v, others %v)", source, a.Kind, s.commit, next.commit, next.ours, next.foreign)
+	if !slices.Equal(s.foreign, next.foreign) {
+		next.claimedAt = w.now
+	}
 	w.judge.written(source, s.commit, next.commit, false)
+	w.judge.intended(source, a.Kind, next.commit)
 	w.updateSource(source, func(s *gitRepository) { *s = next })
+}
+
+// strip is what kustomize-controller does to kubectl's claims: it takes them
+// over, and drops them at its next apply, unless that fails.
+func (w *world) strip(a Action, source int) {
+	s := w.sources[source].live().value
+	if !slices.Contains(s.foreign, "kubectl-edit") {
+		return
+	}
+	next := s
+	next.foreign = append(without(without(s.foreign, "kubectl-edit"), declarative), declarative)
+	w.human(source, a, s, next)
+	if a.With%5 == 0 {
+		return
+	}
+	w.after(time.Duration(a.With%80)*100*time.Millisecond, func() {
+		s := w.sources[source].live().value
+		if next := s; slices.Contains(s.foreign, declarative) {
+			next.foreign = without(s.foreign, declarative)
+			w.human(source, a, s, next)
+		}
+	})
 }
 
 func (w *world) actOnNode(a Action, node int) {
@@ -193,6 +220,9 @@ func (w *world) actOnNode(a Action, node int) {
 }
 
 func (w *world) actOnSource(a Action, source int) {
+	if w.plan.Sources[source].still() && w.now > 20*time.Second {
+		return
+	}
 	w.log("s%d: %s (%d)", source, a.Kind, a.With)
 	w.updateSource(source, func(s *gitRepository) {
 		switch a.Kind {
@@ -216,7 +246,7 @@ func (w *world) pacify() {
 			w.push(i, 0, 0)
 		}
 		w.updateSource(i, func(s *gitRepository) {
-			if s.suspended {
+			if s.suspended && !w.plan.Sources[i].Frozen {
 				s.suspended = false
 				s.generation++
 			}
@@ -244,7 +274,11 @@ func (w *world) pacify() {
 // releaseHolds ends every hold, and unpins what is not managed.
 func (w *world) releaseHolds() {
 	for i := range w.sources {
-		if s := w.sources[i].live().value; s.commit != "" && (s.held() || len(s.foreign) > 0) {
+		switch s := w.sources[i].live().value; {
+		case w.plan.Sources[i].still():
+		case s.commit != "" && !s.managed:
+			w.actOnPin(Action{Kind: DropPin}, i)
+		case s.commit != "" && (s.held() || len(s.foreign) > 0):
 			w.actOnPin(Action{Kind: Release}, i)
 		}
 	}
@@ -269,9 +303,9 @@ func (w *world) demandPeace() {
 }
 
 // inScope tells whether the source is managed and a selected node is built from
-// it.
+// it, and it is free to move.
 func (w *world) inScope(source int) bool {
-	return w.sources[source].live().value.managed && slices.ContainsFunc(w.nodes, func(o *object[kustomization]) bool {
+	return !w.plan.Sources[source].still() && w.sources[source].live().value.managed && slices.ContainsFunc(w.nodes, func(o *object[kustomization]) bool {
 		n := o.live().value
 		return n.exists && n.selected && n.source == source
 	})

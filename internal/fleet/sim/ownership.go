@@ -11,7 +11,6 @@ import (
 )
 
 const (
-	ourManager  = "wavefront-controller"
 	declarative = "kustomize-controller"
 	// settleTime is how long a declarative applier must have owned a pin
 	// before Git counts as its author.
@@ -34,18 +33,18 @@ type tracked struct {
 	virtual  fleet.Revision
 }
 
-func newTracked(now fleet.Instant, v *version[gitRepository]) tracked {
-	return tracked{newest: v.value, number: v.number, since: now, first: v.value.foreign, owned: now.At - settleTime}
+func newTracked(now fleet.Instant, started time.Duration, v *version[gitRepository]) tracked {
+	return tracked{newest: v.value, number: v.number, since: now, first: v.value.foreign, owned: v.value.claimedAt - started}
 }
 
 // observe takes a version in, unless a newer one is known, and tells whether the
 // pin changed.
-func (t *tracked) observe(now fleet.Instant, v *version[gitRepository]) bool {
+func (t *tracked) observe(now fleet.Instant, settle time.Duration, v *version[gitRepository]) bool {
 	if v.number <= t.number {
 		return false
 	}
 	old := t.newest
-	claim, _ := t.claim(now.At)
+	claim, _ := t.claim(now.At, settle)
 	t.newest, t.number = v.value, v.number
 	changed := old.commit != v.value.commit
 	if changed {
@@ -71,7 +70,7 @@ func (s *gitRepository) held() bool {
 }
 
 // claim judges whose the pin is.
-func (t *tracked) claim(now time.Duration) (fleet.Claim, string) {
+func (t *tracked) claim(now, settle time.Duration) (fleet.Claim, string) {
 	s := &t.newest
 	switch {
 	case s.commit == "":
@@ -88,7 +87,7 @@ func (t *tracked) claim(now time.Duration) (fleet.Claim, string) {
 			return fleet.ClaimHandPin, m
 		}
 	}
-	if now-t.owned <= settleTime {
+	if now-t.owned <= settle {
 		return fleet.ClaimHandPin, declarative
 	}
 	return fleet.ClaimDeclared, declarative
@@ -112,7 +111,7 @@ func (p *process) react() {
 		if p.writing[i] {
 			continue
 		}
-		if name, change := t.reaction(p.w.now - p.started); change != nil {
+		if name, change := t.reaction(p.w.now-p.started, &p.w.options); change != nil {
 			p.write(i, name, func(s *gitRepository) bool { change(s); return true })
 		}
 	}
@@ -130,13 +129,15 @@ func (p *process) inScope(source int) bool {
 }
 
 // reaction is what a source calls for; nothing if all is well.
-func (t *tracked) reaction(now time.Duration) (string, func(*gitRepository)) {
+func (t *tracked) reaction(now time.Duration, o *Options) (string, func(*gitRepository)) {
 	s := &t.newest
 	if s.commit == "" {
-		return t.restoration()
+		return t.restoration(o)
 	}
-	claim, manager := t.claim(now)
+	claim, manager := t.claim(now, o.settle())
 	switch {
+	case claim == fleet.ClaimHandPin && o.SkipHolds:
+		return "", nil
 	case claim == fleet.ClaimHandPin && manager == declarative && !s.held():
 		if !s.ours && !s.record.Same(s.commit) {
 			return "follows", func(s *gitRepository) { s.record, s.heldBy, s.owner = s.commit, "", wavefrontName }
@@ -157,12 +158,12 @@ func (t *tracked) reaction(now time.Duration) (string, func(*gitRepository)) {
 
 // restoration puts a pin that vanished back: still held if it was a hand-pin that
 // was not shared yet.
-func (t *tracked) restoration() (string, func(*gitRepository)) {
-	if t.vanished == "" || (t.newest.record == "" && t.before.record != "") {
+func (t *tracked) restoration(o *Options) (string, func(*gitRepository)) {
+	if t.vanished == "" || o.SkipRestore || (t.newest.record == "" && t.before.record != "") {
 		return "", nil
 	}
 	pin, by := t.vanished, ""
-	if t.wasHand && !t.before.ours {
+	if t.wasHand && !t.before.ours && !o.SkipHolds {
 		by = "somebody"
 	} else if t.newest.record == "" {
 		return "", nil

@@ -26,7 +26,17 @@ type Plan struct {
 // SourcePlan is one source, with a repository of its own.
 type SourcePlan struct {
 	Managed bool
+	// Frozen sources are suspended before the controller first sees them, and
+	// never resumed; of Declared ones Git renders the commit for ever. Both
+	// stay where they are.
+	Frozen   bool
+	Declared bool
+	// Slow: a replica of the host lags more than it may.
+	Slow bool
 }
+
+// still tells whether nobody may move the source.
+func (s SourcePlan) still() bool { return s.Frozen || s.Declared }
 
 // NodePlan is one node.
 type NodePlan struct {
@@ -53,6 +63,7 @@ var moods = [][]ActionKind{
 	{EditPin, Strip, FlipMode, Crash},
 	{DeclarePin, Release, EditPin},
 	{DropPin, Strip, EditPin, SuspendWavefront},
+	{EditPin, Strip, EditPin, Strip, Crash},
 	{Unselect, Unmanage, AddEdge, RemoveEdge},
 	{Crash},
 }
@@ -61,8 +72,11 @@ var moods = [][]ActionKind{
 func NewPlan(seed uint64) Plan {
 	d := newDice(seed, "plan", 0)
 	p := Plan{Seed: seed, Failures: d.chance(0.4), OldFlux: d.chance(0.15), Shadow: d.chance(0.1)}
+	slow := d.chance(0.1)
 	for range 1 + d.IntN(5) {
-		p.Sources = append(p.Sources, SourcePlan{Managed: !d.chance(0.12)})
+		p.Sources = append(p.Sources, SourcePlan{
+			Managed: !d.chance(0.12), Frozen: d.chance(0.04), Declared: d.chance(0.04), Slow: slow && d.chance(0.5),
+		})
 	}
 	release := d.chance(0.4)
 	for i := range len(p.Sources) + d.IntN(4) {
@@ -96,7 +110,7 @@ func newActions(d dice, nodes, sources int) []Action {
 	var result []Action
 	for range 4 + d.IntN(22) {
 		result = append(result, Action{
-			At:   20*time.Second + time.Duration(d.Float64()*float64(turmoil-20*time.Second)),
+			At:   21*time.Second + time.Duration(d.Float64()*float64(turmoil-21*time.Second)),
 			Kind: kinds[d.IntN(len(kinds))],
 			On:   d.IntN(nodes * sources),
 			With: d.IntN(1000),

@@ -47,7 +47,9 @@ type watched struct {
 	next    time.Duration
 	retry   time.Duration
 	trouble string
-	listed  map[fleet.Revision]bool
+	// listed are the values that were accepted, in the order in which they
+	// were first.
+	listed []fleet.Revision
 }
 
 // startProcess brings the controller up: its caches have caught up with one
@@ -64,9 +66,8 @@ func (w *world) startProcess() {
 		p.shown[k] = w.now
 	}
 	for i := range w.sources {
-		p.tracked[i] = newTracked(p.instant(), w.sources[i].live())
+		p.tracked[i] = newTracked(p.instant(), w.now, w.sources[i].live())
 		p.tracked[i].virtual = w.shadowPins[i]
-		p.watch[i].listed = map[fleet.Revision]bool{}
 	}
 	w.process = p
 	w.log("controller starts")
@@ -95,12 +96,19 @@ func (p *process) soon(d time.Duration) {
 	p.w.after(d, func() { p.tick(serial) })
 }
 
-// tick observes, decides and acts.
+// tick observes, decides and acts. It does not decide anew while something that
+// it decided earlier is still being written: a dependent's write that is under
+// way could otherwise land after its ancestor has moved on.
 func (p *process) tick(serial int) {
 	if !p.alive || serial != p.ticks {
 		return
 	}
+	if slices.Contains(p.writing, true) {
+		p.soon(20 * time.Millisecond)
+		return
+	}
 	p.sync()
+	p.w.judge.awake(p)
 	p.followMode()
 	p.react()
 	p.assemble()
@@ -147,7 +155,7 @@ func (p *process) sync() {
 
 // observe takes a version of a source in.
 func (p *process) observe(i int, v *version[gitRepository]) {
-	if p.tracked[i].observe(p.instant(), v) {
+	if p.tracked[i].observe(p.instant(), p.w.options.settle(), v) {
 		p.forget(i)
 	}
 }
@@ -220,7 +228,7 @@ func (p *process) node(i int, k *kustomization) fleet.Node {
 // source renders a source as a fact.
 func (p *process) source(i int, s gitRepository) fleet.Source {
 	t := &p.tracked[i]
-	claim, manager := t.claim(p.w.now - p.started)
+	claim, manager := t.claim(p.w.now-p.started, p.w.options.settle())
 	f := fleet.Source{
 		ID: sourceID(i), Managed: s.managed, URL: url, Ref: ref,
 		Generation: s.generation, ObservedGeneration: s.observed, Suspended: s.suspended,
@@ -359,10 +367,13 @@ func (p *process) listed(s int, l fleet.Listing, failed bool) {
 		watch.trouble, watch.retry = "timeout", p.w.now+p.dice.between(time.Second, 8*time.Second)
 		return
 	}
-	watch.trouble, watch.listed[l.Commit] = "", true
+	watch.trouble = ""
 	l.Completed, l.At = p.instant(), p.w.clockTime()
 	before := watch.history.Latest(url, ref)
 	accepted := p.w.options.accept(&watch.history, l)
+	if accepted && !slices.Contains(watch.listed, l.Commit) {
+		watch.listed = append(watch.listed, l.Commit)
+	}
 	if !accepted || before == nil || before.Commit != l.Commit {
 		p.w.log("s%d is listed: %s (accepted: %v)", s, l.Commit, accepted)
 	}

@@ -21,6 +21,12 @@ type Options struct {
 	// SkipLiveNodes leaves out the live read of a source's nodes before a
 	// write.
 	SkipLiveNodes bool
+	// SkipHolds neither shares hand-pins nor puts them back held.
+	SkipHolds bool
+	// SkipRestore leaves pins that vanish alone.
+	SkipRestore bool
+	// DeclaredAtOnce takes a declarative applier's word for Git's at once.
+	DeclaredAtOnce bool
 	// Trace keeps the history of the run.
 	Trace bool
 }
@@ -30,6 +36,14 @@ func (o *Options) accept(h *fleet.History, l fleet.Listing) bool {
 		return o.Accept(h, l, interval)
 	}
 	return h.Accept(l, interval)
+}
+
+// settle is how long a declarative applier must have owned a pin.
+func (o *Options) settle() time.Duration {
+	if o.DeclaredAtOnce {
+		return 0
+	}
+	return settleTime
 }
 
 // Violation is an invariant that did not hold.

@@ -27,12 +27,24 @@ type witness struct {
 	meddled []time.Duration
 	// last is the last pin that each source carried.
 	last []fleet.Revision
+	// intents are holds that somebody wants and the controller knows of.
+	intents []intent
+}
+
+// intent is a commit that somebody pinned by hand, until they release it or do
+// something else to it. Flux's strip is nobody's wish.
+type intent struct {
+	pin fleet.Revision
+	// since is when; awake is since when the controller has been able to see
+	// and defend it.
+	since, awake time.Duration
 }
 
 func newWitness(w *world) witness {
 	n := witness{
 		w: w, asPinned: make([]sighting, len(w.nodes)), asGate: make([]time.Duration, len(w.nodes)),
 		meddled: make([]time.Duration, len(w.sources)), last: make([]fleet.Revision, len(w.sources)),
+		intents: make([]intent, len(w.sources)),
 	}
 	for i := range n.asGate {
 		n.asGate[i], n.asPinned[i].at = -time.Hour, -time.Hour
@@ -79,6 +91,32 @@ func (n *witness) written(source int, _, to fleet.Revision, ours bool) {
 	}
 	if to != "" {
 		n.last[source] = to
+	}
+}
+
+// intended is told what somebody did to a pin, and what it is then.
+func (n *witness) intended(source int, k ActionKind, pin fleet.Revision) {
+	i := &n.intents[source]
+	switch {
+	case k == EditPin || k == ToolPin:
+		*i = intent{pin: pin, since: n.w.now, awake: i.awake}
+	case k == Strip:
+		// The controller can defend a pin only if it saw it in time.
+		able := n.w.process != nil && n.w.process.alive && !n.w.shadow && !n.w.suspended
+		if pin == "" && (!able || n.w.now-max(i.since, i.awake) < observable) {
+			i.pin = ""
+		}
+	default:
+		i.pin = ""
+	}
+}
+
+// awake is told which sources the controller can defend now.
+func (n *witness) awake(p *process) {
+	for s := range n.intents {
+		if n.w.shadow || n.w.suspended || !p.tracked[s].newest.managed || !p.inScope(s) || p.w.now == p.started {
+			n.intents[s].awake = n.w.now
+		}
 	}
 }
 
@@ -186,9 +224,11 @@ func (d *decision) gating(source int) []int {
 // moved checks a move at the moment in which it is written.
 func (n *witness) moved(p *process, source int, m fleet.Move, d decision) {
 	s := &n.w.sources[source].live().value
-	n.checkHeld(source, s)
+	if m.Kind != fleet.Restore { // which moves nothing: the artifact is there still
+		n.checkHeld(source, m, s)
+	}
 	n.checkSeen(p, source, s, m)
-	n.checkOlder(source, m)
+	n.checkOlder(p, source, m)
 	if m.Kind != fleet.Advance {
 		return
 	}
@@ -199,12 +239,15 @@ func (n *witness) moved(p *process, source int, m fleet.Move, d decision) {
 }
 
 // checkHeld is invariant (d): a held source never moves.
-func (n *witness) checkHeld(source int, s *gitRepository) {
+func (n *witness) checkHeld(source int, m fleet.Move, s *gitRepository) {
 	switch {
 	case s.suspended:
 		n.w.violate("d", "s%d is moved while it is suspended", source)
 	case s.commit != "" && (len(s.foreign) > 0 || s.held()):
 		n.w.violate("d", "s%d is moved although somebody else fixed its commit", source)
+	}
+	if n.intents[source].pin != "" && m.Kind == fleet.Advance {
+		n.w.violate("d", "s%d is moved although it was pinned by hand at %s and nobody released it", source, n.intents[source].pin)
 	}
 	for i := range n.w.nodes {
 		if k := n.w.nodes[i].live().value; k.exists && k.selected && k.suspended && k.source == source {
@@ -215,7 +258,7 @@ func (n *witness) checkHeld(source int, s *gitRepository) {
 
 // checkSeen is invariant (c): only what was seen on the ref is written.
 func (n *witness) checkSeen(p *process, source int, s *gitRepository, m fleet.Move) {
-	known := p.watch[source].listed[m.To]
+	known := slices.Contains(p.watch[source].listed, m.To)
 	switch m.Kind {
 	case fleet.Initial:
 		known = known || m.To == s.artifact
@@ -228,9 +271,14 @@ func (n *witness) checkSeen(p *process, source int, s *gitRepository, m fleet.Mo
 }
 
 // checkOlder is invariant (h): no pin moves to an older push of a ref that was
-// not rewritten.
-func (n *witness) checkOlder(source int, m fleet.Move) {
+// not rewritten. Where a replica lags more than it may, that can be told only of
+// values that this process has seen before.
+func (n *witness) checkOlder(p *process, source int, m fleet.Move) {
 	repo, last := n.w.repos[source], n.last[source]
+	seen := p.watch[source].listed
+	if repo.slow && slices.Index(seen, m.To) > slices.Index(seen, last) {
+		return
+	}
 	if !repo.rewritten && last != "" && m.Kind == fleet.Advance && repo.last(m.To) < repo.last(last) {
 		n.w.violate("h", "s%d is moved from %s back to %s", source, last, m.To)
 	}
@@ -258,9 +306,12 @@ func (n *witness) checkOrder(source int, m fleet.Move, a, ancestor int) {
 		return
 	}
 	repo, above := n.w.repos[source], n.w.repos[ancestor]
+	if repo.slow || above.slow {
+		return // the host lags more than the rules allow for
+	}
 	s := &n.w.sources[ancestor].live().value
-	if s.commit == "" || slices.Contains(s.foreign, declarative) {
-		return // never pinned, or Git chose the commit
+	if s.commit == "" || slices.Contains(s.foreign, declarative) || n.meddled[ancestor] >= n.w.now-observable {
+		return // never pinned, Git chose the commit, or somebody did just now
 	}
 	when := repo.pushes[max(0, repo.first(m.To))].at
 	pinned := above.last(s.commit)

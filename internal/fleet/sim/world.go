@@ -78,7 +78,7 @@ func newWorld(p Plan, o Options) *world {
 	for _, a := range p.Actions {
 		w.after(a.At, func() { w.act(a) })
 	}
-	w.after(w.dice("start of controller", 0).between(0, 20*time.Second), w.startProcess)
+	w.after(20*time.Second, w.startProcess)
 	w.after(turmoil, w.pacify)
 	return w
 }
@@ -91,10 +91,24 @@ func (w *world) addSource(i int) {
 	for range 1 + d.IntN(3) {
 		r.lags = append(r.lags, d.between(0, replicaLag-100*time.Millisecond))
 	}
+	if r.slow = w.plan.Sources[i].Slow; r.slow {
+		r.lags = append(r.lags, d.between(replicaLag, interval*8/10))
+	}
 	r.push(-time.Hour, 0, 0)
 	w.repos = append(w.repos, r)
 	o := &object[gitRepository]{}
-	o.update(0, func(s *gitRepository) { s.managed, s.generation = w.plan.Sources[i].Managed, 1 })
+	o.update(0, func(s *gitRepository) {
+		s.managed, s.generation = w.plan.Sources[i].Managed, 1
+		if w.plan.Sources[i].Declared {
+			s.commit, s.foreign, s.claimedAt = r.head().hash, []string{declarative}, -time.Hour
+		}
+	})
+	if w.plan.Sources[i].Frozen {
+		w.after(10*time.Second, func() {
+			w.fetchers[i].store(r.head().hash, 1)
+			w.actOnSource(Action{Kind: SuspendSource}, i)
+		})
+	}
 	w.sources = append(w.sources, o)
 	w.fetchers = append(w.fetchers, &sourceController{w: w, number: i, dice: w.dice("source-controller", i)})
 	w.after(d.between(0, 2*time.Second), w.fetchers[i].trigger)
