@@ -3,7 +3,7 @@
 
 IMG ?= ghcr.io/isometry/wavefront-controller:$(VERSION)
 PLATFORMS ?= linux/amd64,linux/arm64
-OVERLAY ?= config/default
+OVERLAY ?= config/flux-system
 KUBECTL ?= kubectl
 DIST := $(CURDIR)/dist
 INSTALLER := go run ./hack/release/installer
@@ -38,10 +38,11 @@ ko-build: ## Build the image IMG for PLATFORMS without an engine, into dist/imag
 	  --version $(VERSION) --revision "$$(git rev-parse HEAD 2>/dev/null)" $(if $(PUSH),--push)
 
 .PHONY: build-installer
-build-installer: ## Write dist/install.yaml, the whole installation with IMG
+build-installer: ## Write the installers with IMG into dist/
 	@$(INSTALLER) --overlay $(OVERLAY) --image $(IMG) --version $(VERSION) --output $(DIST)/install.yaml
 	@$(INSTALLER) --overlay $(OVERLAY) --version $(VERSION) --definitions only --output $(DIST)/crds.yaml
-	@echo "dist/install.yaml and dist/crds.yaml: $(IMG)"
+	@$(INSTALLER) --overlay config/flux --version $(VERSION) --output $(DIST)/flux.yaml
+	@echo "dist/install.yaml, crds.yaml and flux.yaml: $(IMG)"
 
 .PHONY: build-wfctl
 build-wfctl: ## Build wfctl into bin/

@@ -28,7 +28,7 @@ import (
 
 const (
 	// patience bounds the wait for anything that a control plane does.
-	patience = 90 * time.Second
+	patience = 4 * time.Minute
 	// glance is how often it is looked at.
 	glance = 200 * time.Millisecond
 )

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -133,8 +132,8 @@ func answers(ctx context.Context, url string) error {
 }
 
 func goBuild(ctx context.Context, worktree, output string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", output, ".")
-	cmd.Dir, cmd.Env = worktree, append(os.Environ(), "GOFLAGS=-buildvcs=false")
+	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", output, ".")
+	cmd.Dir = worktree
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("failed to build %s in %q: %w\n%s", env.ControllerName, worktree, err, out)
 	}
