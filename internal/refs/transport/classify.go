@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"net"
+	"net/http"
 	"net/textproto"
 	"syscall"
 
@@ -40,7 +41,7 @@ func classifyTLS(err error) error {
 		invalid   x509.CertificateInvalidError
 		verify    *tls.CertificateVerificationError
 		record    tls.RecordHeaderError
-		alert     tls.AlertError
+		op        *net.OpError
 	)
 	switch {
 	case errors.As(err, &hostname):
@@ -51,10 +52,11 @@ func classifyTLS(err error) error {
 		return fault.New(fault.TLS, "the certificate has expired or is not yet valid")
 	case errors.As(err, &invalid), errors.As(err, &verify):
 		return fault.New(fault.TLS, "the certificate can't be verified")
-	case errors.As(err, &record):
+	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
 		return fault.New(fault.TLS, "the server does not speak TLS")
-	case errors.As(err, &alert):
-		return fault.New(fault.TLS, "the handshake failed: "+alert.Error())
+	case errors.As(err, &op) && (op.Op == "remote error" || op.Op == "local error"):
+		// How crypto/tls marks an alert.
+		return fault.New(fault.TLS, "the handshake failed, or the server refused the client certificate")
 	}
 	return nil
 }
