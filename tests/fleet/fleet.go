@@ -76,8 +76,8 @@ func (f *Fleet) Add(ctx context.Context, nodes ...Node) error {
 	bySource := map[string][]Node{}
 	for _, node := range nodes {
 		node = node.withDefaults()
-		if _, taken := f.Node(node.Name); taken {
-			return fmt.Errorf("failed to add node %q: %w", node.Name, os.ErrExist)
+		if err := f.register(node); err != nil {
+			return err
 		}
 		bySource[node.Source] = append(bySource[node.Source], node)
 	}
@@ -126,8 +126,15 @@ func (f *Fleet) addNode(ctx context.Context, node Node) error {
 	if err := f.env.Client().Create(ctx, node.kustomization(f.namespace)); err != nil {
 		return fmt.Errorf("failed to create Kustomization \"%s/%s\": %w", f.namespace, node.Name, err)
 	}
+	return nil
+}
+
+func (f *Fleet) register(node Node) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if _, taken := f.nodes[node.Name]; taken {
+		return fmt.Errorf("failed to add node %q: %w", node.Name, os.ErrExist)
+	}
 	f.nodes[node.Name] = node
 	return nil
 }

@@ -27,6 +27,9 @@ type Node struct {
 	// Gate leaves the managed label away, on the node and on the source that is made
 	// for it.
 	Gate bool
+	// Chart has the node deploy a HelmRelease too, named like the node, whose chart is
+	// in the same repository. It needs a Helm to become ready.
+	Chart bool
 	// First is what the first commit releases.
 	First Release
 

@@ -27,6 +27,9 @@ type Release struct {
 	// Invalid has the folder hold something that can't be built: the node fails
 	// without anything being applied.
 	Invalid bool
+	// ChartOnly changes the chart of a node with Node.Chart, and nothing that
+	// kustomize-controller applies. The other fields but Version don't count.
+	ChartOnly bool
 }
 
 // Push commits a release of one node to its source, and returns the commit's hash.
@@ -58,7 +61,12 @@ func (f *Fleet) files(releases map[string]Release) (env.Files, string) {
 		if release.Version == "" {
 			release.Version = time.Now().UTC().Format(time.RFC3339Nano)
 		}
-		files[node+"/workload.yaml"] = manifest(f.namespace, node, release, f.operator.isHeld(node))
+		if !release.ChartOnly {
+			files[node+"/workload.yaml"] = manifest(f.namespace, node, release, f.operator.isHeld(node))
+		}
+		if n, _ := f.Node(node); n.Chart {
+			maps.Copy(files, chartFiles(f.namespace, n, release.Version))
+		}
 		messages = append(messages, fmt.Sprintf("Release %s %s", node, release.Version))
 	}
 	return files, strings.Join(messages, "\n")
