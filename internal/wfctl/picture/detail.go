@@ -16,11 +16,9 @@ import (
 
 	wavefrontv1 "github.com/isometry/wavefront-controller/api/wavefront/v1alpha1"
 	"github.com/isometry/wavefront-controller/internal/cluster"
+	"github.com/isometry/wavefront-controller/internal/pin"
 	"github.com/isometry/wavefront-controller/internal/wfctl/escape"
 )
-
-// commitPath is spec.ref.commit as managed fields name it.
-var commitPath = fieldpath.MakePathOrDie("spec", "ref", "commit")
 
 // AddDetails reads the GitRepositories and adds what they say to the sources.
 // Where they can't be read the picture keeps the reason, and stays usable.
@@ -84,7 +82,13 @@ func tracks(o *sourcev1.GitRepository) string {
 
 // OwnersOf returns the field managers of spec.ref.commit, sorted.
 func OwnersOf(o *sourcev1.GitRepository) []string {
-	return Managers(o.ManagedFields, commitPath)
+	ownership := pin.OwnershipOf(o.ManagedFields)
+	owners := ownership.Managers()
+	if ownership.Ours {
+		owners = append(owners, wavefrontv1.FieldManager)
+	}
+	slices.Sort(owners)
+	return owners
 }
 
 // Managers returns the field managers that own the path, sorted. An entry that
