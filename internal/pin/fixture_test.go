@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	fluxmeta "github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	wavefrontv1 "github.com/isometry/wavefront-controller/api/wavefront/v1alpha1"
@@ -108,6 +109,12 @@ func (s source) facts() fleet.Source {
 		Pin: pinOf(s.GitRepository), Record: recordOf(s.GitRepository),
 	}
 	f.Ref, f.RefStyle = trackingRef(s.GitRepository)
+	f.Suspended, f.Generation, f.ObservedGeneration = s.Spec.Suspend, s.Generation, s.Status.ObservedGeneration
+	for _, c := range s.Status.Conditions {
+		if c.Type == fluxmeta.ReadyCondition {
+			f.Ready = fleet.Condition{Status: fleet.Status(c.Status), ObservedGeneration: c.ObservedGeneration}
+		}
+	}
 	if f.Record != "" && s.Annotations[wavefrontv1.ObservedRefAnnotation] != f.Ref {
 		f.Record, f.VoidRecord = "", true
 	}

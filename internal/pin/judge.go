@@ -7,6 +7,9 @@ import (
 	"slices"
 	"time"
 
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+
+	fluxmeta "github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	wavefrontv1 "github.com/isometry/wavefront-controller/api/wavefront/v1alpha1"
@@ -42,6 +45,9 @@ const (
 	// GiveUp: drop our claim on a declared commit and any hold, and keep the
 	// record, so that the commit vanishes when Git drops it.
 	GiveUp Reaction = "GiveUp"
+	// Nudge: have source-controller look again, because it says that it has
+	// reconciled the pin and serves another commit (see missed).
+	Nudge Reaction = "Nudge"
 	// Follow: bring record and owner in line with the commit that the source
 	// carries; the claim on the commit stays as it is.
 	Follow Reaction = "Follow"
@@ -103,6 +109,13 @@ func (j Judge) Judge(f Facts) Judgement {
 	if f.writable() {
 		result.Reaction = v.reaction(f)
 	}
+	if wait, missed := f.missed(); missed && f.writable() && result.Reaction == None {
+		if wait <= 0 {
+			result.Reaction = Nudge
+		} else if result.Recheck == 0 || wait < result.Recheck {
+			result.Recheck = wait
+		}
+	}
 	return result
 }
 
@@ -119,6 +132,32 @@ func (j Judge) Annotate(s *fleet.Source, f Facts) {
 // is not sequenced has no pin.
 func (f Facts) writable() bool {
 	return f.Policy.Enforce && f.Source.Managed && f.Source.Ref != "" && f.Object.DeletionTimestamp.IsZero()
+}
+
+// Patience with source-controller before it is asked to look again; it doubles each
+// time.
+const (
+	NudgeAfter    = 5 * time.Second
+	maxNudgeAfter = 5 * time.Minute
+)
+
+// missed tells whether source-controller has missed the pin, and for how long it may
+// still take to notice by itself. It reads its own status from a cache: where two
+// reconciliations follow each other closely, the second may believe that the artifact
+// of the first was never stored, find everything in place, and report the pin as
+// reconciled while it serves another commit; until its next interval, which may be
+// hours away. (Seen with source-controller 1.9 whenever a pin is put back right after
+// it vanished.) Only a change of spec.ref.commit makes it look again, so the pin must
+// be the controller's alone.
+func (f Facts) missed() (wait time.Duration, missed bool) {
+	s, o := f.Source, f.Seen.Ownership
+	if !o.Ours || len(o.Foreign) > 0 || s.Suspended || s.Pin.Same(s.Artifact) ||
+		s.Ready.Status != fleet.True || s.Ready.ObservedGeneration != s.Generation || s.ObservedGeneration != s.Generation ||
+		apimeta.IsStatusConditionTrue(f.Object.Status.Conditions, fluxmeta.ReconcilingCondition) {
+		return 0, false
+	}
+	patience := min(NudgeAfter<<min(f.Seen.Nudges, 10), maxNudgeAfter)
+	return patience - (f.Now.At - f.Seen.Quiet.At), true
 }
 
 // verdict is whose a pin is, with what that was concluded from.
@@ -185,7 +224,9 @@ func (v verdict) reaction(f Facts) Reaction {
 	case v.claim == fleet.ClaimHandPin:
 		return Share
 	}
-	return followUnless(ours && inLine && !holds)
+	// Capitals are left by a nudge that was cut short.
+	plain := commitOf(f.Object) == string(f.Seen.Pin)
+	return followUnless(ours && inLine && !holds && plain)
 }
 
 func followUnless(ok bool) Reaction {

@@ -103,8 +103,9 @@ func TestJudgeOfPins(t *testing.T) {
 		{name: "no pin", versions: []source{aSource(1)}},
 		{name: "our pin", versions: []source{aSource(1).at(commitA, ours).recorded(commitA)}},
 		{
-			name:     "our pin, upper case",
+			name:     "our pin in capitals, as an interrupted nudge leaves it",
 			versions: []source{aSource(1).at("AAAA"+commitA[4:], ours).recorded(commitA)},
+			expected: Judgement{Reaction: Follow},
 		},
 		{
 			name:     "our pin, record edited: the record follows",
@@ -270,6 +271,62 @@ func TestJudgeOfPins(t *testing.T) {
 			name:     "nor where the style of reference is not sequenced",
 			versions: []source{aSource(1).at(commitB, edit).onTag()},
 			expected: hand(edit, None),
+		},
+	})
+}
+
+// reconciled is what source-controller says that it has done.
+func (s source) reconciled(artifact string) source {
+	s.Status.ObservedGeneration = s.Generation
+	s.Status.Conditions = []metav1.Condition{{
+		Type: fluxmeta.ReadyCondition, Status: metav1.ConditionTrue, ObservedGeneration: s.Generation,
+	}}
+	return s.artifact(artifact)
+}
+
+func TestJudgeOfMissedPins(t *testing.T) {
+	t.Parallel()
+
+	missed := func() source { return aSource(1).at(commitA, ours).recorded(commitA).reconciled(commitB) }
+	change := func(f func(source)) source {
+		s := missed()
+		f(s)
+		return s
+	}
+	nudge := Judgement{Reaction: Nudge}
+	runJudgeCases(t, []judgeCase{
+		{
+			name:     "source-controller says it has reconciled the pin, and serves another commit",
+			versions: []source{missed()}, later: NudgeAfter, expected: nudge,
+		},
+		{
+			name:     "it may still notice by itself",
+			versions: []source{missed()}, later: NudgeAfter - time.Second,
+			expected: Judgement{Recheck: time.Second},
+		},
+		{name: "it serves the pin", versions: []source{missed().reconciled(commitA)}, later: time.Hour},
+		{
+			name: "it is at work", later: time.Hour,
+			versions: []source{change(func(s source) {
+				s.Status.Conditions = append(s.Status.Conditions, metav1.Condition{Type: fluxmeta.ReconcilingCondition, Status: metav1.ConditionTrue})
+			})},
+		},
+		{name: "it has not seen the pin yet", later: time.Hour, versions: []source{change(func(s source) { s.Generation = 2 })}},
+		{
+			name: "it can't fetch the pin", later: time.Hour,
+			versions: []source{change(func(s source) { s.Status.Conditions[0].Status = metav1.ConditionFalse })},
+		},
+		{name: "it is suspended", later: time.Hour, versions: []source{change(func(s source) { s.Spec.Suspend = true })}},
+		{name: "nothing is written in Shadow", versions: []source{missed()}, later: time.Hour, shadow: true},
+		{
+			name:     "the commit is another's too",
+			versions: []source{change(func(s source) { s.at(commitA, edit).heldBy(edit) })}, later: time.Hour,
+			expected: Judgement{Claim: fleet.ClaimHandPin, Manager: edit},
+		},
+		{
+			name:     "a hold of our own claim alone",
+			versions: []source{missed().heldBy(edit)}, later: time.Hour,
+			expected: Judgement{Claim: fleet.ClaimHandPin, Manager: edit, Reaction: Nudge},
 		},
 	})
 }

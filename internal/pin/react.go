@@ -5,6 +5,7 @@ package pin
 
 import (
 	"context"
+	"strings"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
@@ -37,7 +38,24 @@ func (w *Writer) React(ctx context.Context, g *sourcev1.GitRepository, source fl
 		r.Outcome = Stale
 		return r
 	}
+	if judgement.Reaction == Nudge {
+		return w.nudge(ctx, r, g, f.Seen.Ownership)
+	}
 	return w.write(ctx, r, g, w.reaction(f, judgement))
+}
+
+// nudge writes the pin in capitals and back: the same commit to Flux, but a new
+// generation, which makes source-controller look again.
+func (w *Writer) nudge(ctx context.Context, r Result, g *sourcev1.GitRepository, o Ownership) Result {
+	w.Tracker.nudged(g)
+	want := keep(g, o)
+	want.commit = strings.ToUpper(want.commit)
+	r = w.write(ctx, r, g, want)
+	if r.Outcome != Written {
+		return r
+	}
+	want.commit = strings.ToLower(want.commit)
+	return w.write(ctx, r, r.Object, want)
 }
 
 // reaction renders what a reaction wants of a source.
@@ -71,13 +89,13 @@ func (w *Writer) reaction(f Facts, judgement Judgement) wanted {
 		want.set(wavefrontv1.HeldByAnnotation, "")
 	case Follow:
 		if len(o.Foreign) == 0 {
-			want.commit = commitOf(g)
+			want.commit = string(f.Seen.Pin)
 		}
 		if !recordOf(g).Same(f.Seen.Pin) {
 			w.follow(want, f)
 		}
 		want.set(wavefrontv1.HeldByAnnotation, held)
-	case None:
+	case Nudge, None:
 	}
 	return want
 }

@@ -211,3 +211,36 @@ func TestForeignAnnotations(t *testing.T) {
 		g.Expect(w.writes).To(BeZero())
 	})
 }
+
+func TestNudge(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	w := pinned(g, commitA)
+	generations := 0
+	missed := func() source {
+		s := w.see(g)
+		return source{s.DeepCopy()}.reconciled(commitB)
+	}
+	react := func() Result {
+		s := missed()
+		return w.React(context.Background(), s.GitRepository, s.facts(), Policy{Owner: fleetWF, Enforce: true})
+	}
+	g.Expect(react().Judgement.Recheck).To(Equal(NudgeAfter))
+	for patience := NudgeAfter; patience <= 4*NudgeAfter; patience *= 2 {
+		w.clock.at += patience
+		before := missed().ResourceVersion
+		r := react()
+		g.Expect(r.Action).To(Equal(ActionNudge))
+		g.Expect(r.Outcome).To(Equal(Written))
+		g.Expect(r.Changed()).To(BeFalse(), "it is the same commit")
+		s := w.read(g)
+		g.Expect(s.Spec.Reference.Commit).To(Equal(commitA), "written as before")
+		g.Expect(s.ResourceVersion).NotTo(Equal(before))
+		generations += 2
+		g.Expect(w.writes).To(Equal(generations))
+		g.Expect(react().Judgement.Recheck).To(Equal(2*patience), "ever more patient")
+	}
+	w.refuse = forbidden()
+	w.clock.at += time.Hour
+	g.Expect(react().Outcome).To(Equal(Failed))
+}

@@ -23,6 +23,7 @@ const (
 	ActionPutBackHeld = Action(PutBackHeld)
 	ActionGiveUp      = Action(GiveUp)
 	ActionFollow      = Action(Follow)
+	ActionNudge       = Action(Nudge)
 	// ActionKeep lets go of a source and leaves its commit.
 	ActionKeep Action = "Keep"
 	// ActionFloat lets go of a source and of its commit.

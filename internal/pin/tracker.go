@@ -41,6 +41,11 @@ type Seen struct {
 	Vanished *Vanished
 	// Failures counts the failed writes in a row.
 	Failures int
+	// Quiet is since when nothing at all has changed about the object.
+	Quiet fleet.Instant
+	// Nudges counts how often source-controller was asked to look again since
+	// the pin became what it is.
+	Nudges int
 }
 
 // Vanished is a pin that this process saw vanish.
@@ -223,6 +228,15 @@ func (t *Tracker) succeeded(g *sourcev1.GitRepository) {
 	}
 }
 
+// nudged counts that source-controller was asked to look again.
+func (t *Tracker) nudged(g *sourcev1.GitRepository) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if e := t.of(g); e != nil {
+		e.seen.Nudges++
+	}
+}
+
 // of finds the entry of this very object, not of a namesake.
 func (t *Tracker) of(g *sourcev1.GitRepository) *tracked {
 	if e := t.sources[client.ObjectKeyFromObject(g)]; e != nil && e.object.UID == g.UID {
@@ -261,6 +275,7 @@ func older(a, b *sourcev1.GitRepository) bool {
 func (t *Tracker) first(e *tracked, initial bool) {
 	e.seen = Unseen(e.object, t.clock())
 	e.seen.Since = t.now()
+	e.seen.Quiet = e.seen.Since
 	e.seen.Owned = ownedSince(nil, e.seen.Ownership, e.seen.Since)
 	if !initial {
 		e.seen.Established = nil // it is seen from its beginning on
@@ -274,6 +289,7 @@ func (t *Tracker) next(e *tracked, before *sourcev1.GitRepository) {
 		Pin: pinOf(e.object), Since: old.Since, First: old.First,
 		Ownership: OwnershipOf(e.object.ManagedFields),
 		Vanished:  old.Vanished, Failures: old.Failures,
+		Quiet: now, Nudges: old.Nudges,
 	}
 	s.Owned = ownedSince(old.Owned, s.Ownership, now)
 	for _, m := range old.Established {
@@ -282,7 +298,7 @@ func (t *Tracker) next(e *tracked, before *sourcev1.GitRepository) {
 		}
 	}
 	if s.Pin != old.Pin {
-		s.Since, s.First = now, nil
+		s.Since, s.First, s.Nudges = now, nil, 0
 	}
 	if len(s.First) == 0 || len(s.Ownership.Foreign) == 0 {
 		s.First = s.Ownership.Managers()
