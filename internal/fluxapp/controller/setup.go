@@ -73,13 +73,11 @@ func SetupWithManager(mgr ctrl.Manager, options Options) error {
 		keeper: owned.NewKeeper(mgr.GetClient(), mgr.GetAPIReader(),
 			ssa.Owner{Field: ApplyManager, Group: fluxappv1.GroupVersion.Group}),
 	}
-	crd := &metav1.PartialObjectMetadata{}
-	crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
 	built, err := ctrl.NewControllerManagedBy(mgr).
 		Named(ControllerName).
 		For(&fluxappv1.FluxApp{}, builder.WithPredicates(
 			predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}))).
-		WatchesMetadata(crd, handler.EnqueueRequestsFromMapFunc(reconciler.requestsForCRD),
+		WatchesMetadata(newCRD(), handler.EnqueueRequestsFromMapFunc(reconciler.requestsForCRD),
 			builder.WithPredicates(predicate.NewPredicateFuncs(isChildCRD))).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: options.MaxConcurrentReconciles,
@@ -121,12 +119,19 @@ func (r *Reconciler) requestsForCRD(ctx context.Context, _ client.Object) []reco
 	var requests []reconcile.Request
 	for i := range apps.Items {
 		app := &apps.Items[i]
-		stalled := conditions.GetReason(app, fluxmeta.StalledCondition) == string(fluxappv1.ReasonAPINotInstalled)
-		if stalled || !app.DeletionTimestamp.IsZero() {
+		waiting := conditions.GetReason(app, fluxmeta.ReadyCondition) == string(fluxappv1.ReasonAPINotInstalled)
+		if waiting || !app.DeletionTimestamp.IsZero() {
 			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(app)})
 		}
 	}
 	return requests
+}
+
+// newCRD is for reading the metadata of a CRD, from the cache of those alone.
+func newCRD() *metav1.PartialObjectMetadata {
+	crd := &metav1.PartialObjectMetadata{}
+	crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+	return crd
 }
 
 func isChildCRD(obj client.Object) bool {

@@ -81,7 +81,7 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) error {
 		return &stepError{reason: fluxappv1.ReasonApplyFailed, cause: err}
 	}
 	if len(missing) > 0 {
-		return &stepError{reason: fluxappv1.ReasonAPINotInstalled, stalled: true, cause: missingKindsError(missing)}
+		return r.missing(ctx, missing)
 	}
 	for _, kind := range r.watches.watched() {
 		obj, err := r.cached(ctx, kind, client.ObjectKeyFromObject(s.app))
@@ -213,12 +213,17 @@ func applyError(err error) error {
 	return &stepError{reason: fluxappv1.ReasonApplyFailed, cause: err}
 }
 
-func missingKindsError(missing []childKind) error {
-	names := make([]string, 0, len(missing))
-	for _, kind := range missing {
+// missing says that kinds are not served. One whose CRD exists may be served in
+// a moment, which no event tells of: that is tried again.
+func (r *Reconciler) missing(ctx context.Context, kinds []childKind) error {
+	names := make([]string, 0, len(kinds))
+	coming := false
+	for _, kind := range kinds {
 		names = append(names, fmt.Sprintf("%s (%s)", kind.gvk.Kind, kind.gvk.GroupVersion()))
+		coming = coming || r.client.Get(ctx, client.ObjectKey{Name: kind.crdName()}, newCRD()) == nil
 	}
-	return fmt.Errorf("the cluster does not serve %s: install the Flux controller that brings it", strings.Join(names, ", "))
+	return &stepError{reason: fluxappv1.ReasonAPINotInstalled, stalled: !coming, cause: fmt.Errorf(
+		"the cluster does not serve %s: install the Flux controller that brings it", strings.Join(names, ", "))}
 }
 
 func setObject(objects *fluxapp.Objects, obj client.Object) {
