@@ -114,7 +114,7 @@ func Start(ctx context.Context, options Options) (_ *Env, err error) {
 
 func (e *Env) progress(format string, args ...any) {
 	if e.options.Progress != nil {
-		fmt.Fprintf(e.options.Progress, format+"\n", args...)
+		_, _ = fmt.Fprintf(e.options.Progress, format+"\n", args...)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
-	"github.com/fluxcd/pkg/apis/meta"
+	fluxmeta "github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -62,7 +62,7 @@ func TestCommitReachesCluster(t *testing.T) {
 
 	g.Eventually(func(g Gomega) {
 		g.Expect(e.Client().Get(ctx, client.ObjectKeyFromObject(node), node)).To(Succeed())
-		g.Expect(apimeta.IsStatusConditionTrue(node.Status.Conditions, meta.ReadyCondition)).To(BeTrue())
+		g.Expect(apimeta.IsStatusConditionTrue(node.Status.Conditions, fluxmeta.ReadyCondition)).To(BeTrue())
 		// Written after the condition, by a patch of its own.
 		g.Expect(node.Status.LastAppliedRevision).To(Equal("main@sha1:" + commit))
 	}, 30*time.Second, 100*time.Millisecond).Should(Succeed())

@@ -33,7 +33,7 @@ func answersOK(httpClient *http.Client, url string) func(context.Context) error 
 		if err != nil {
 			return err
 		}
-		defer resp.Body.Close()
+		defer func() { _ = resp.Body.Close() }()
 		if resp.StatusCode != http.StatusOK {
 			return fmt.Errorf("%s answered %s", url, resp.Status)
 		}

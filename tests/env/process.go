@@ -115,7 +115,7 @@ func (p *Process) launch() (*run, error) {
 		if err != nil {
 			return nil, fmt.Errorf("failed to open log of %q: %w", p.command.Name, err)
 		}
-		defer file.Close()
+		defer func() { _ = file.Close() }()
 		out = file
 	}
 	if out != nil {

@@ -83,7 +83,7 @@ func buildPrograms(ctx context.Context, root string, names []string, progress io
 	}
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		if line := lines.Text(); !strings.HasSuffix(line, "already built") {
-			fmt.Fprintln(progress, line)
+			_, _ = fmt.Fprintln(progress, line)
 		}
 	}
 	if err := cmd.Wait(); err != nil {

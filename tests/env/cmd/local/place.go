@@ -41,13 +41,13 @@ func (p place) acquire() (release func(), err error) {
 		return nil, err
 	}
 	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		file.Close()
+		_ = file.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, errRunning
 		}
 		return nil, fmt.Errorf("failed to lock %q: %w", p.lock(), err)
 	}
-	return func() { file.Close() }, nil
+	return func() { _ = file.Close() }, nil
 }
 
 // sign writes the lock holder's process id into the lock.

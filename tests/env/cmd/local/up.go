@@ -38,7 +38,7 @@ func up(ctx context.Context, p place, out io.Writer) error {
 	release, err := p.acquire()
 	switch {
 	case errors.Is(err, errRunning):
-		fmt.Fprintln(out, "local: already running")
+		_, _ = fmt.Fprintln(out, "local: already running")
 		return describe(ctx, p, out)
 	case err != nil:
 		return err
@@ -64,17 +64,17 @@ func background(ctx context.Context, p place) error {
 	if err != nil {
 		return err
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }()
 	reader, writer, err := os.Pipe()
 	if err != nil {
 		return err
 	}
-	defer reader.Close()
+	defer func() { _ = reader.Close() }()
 	cmd := exec.Command(self, "serve", "--dir", p.dir, "--announce")
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = log, log, []*os.File{writer}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = cmd.Start()
-	writer.Close()
+	_ = writer.Close()
 	if err != nil {
 		return fmt.Errorf("failed to start in the background: %w", err)
 	}
@@ -111,8 +111,8 @@ func describe(ctx context.Context, p place, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "local: running; kubeconfig in %s, these in %s\n%s", p.kubeconfig(), p.env(), content)
-	return nil
+	_, err = fmt.Fprintf(out, "local: running; kubeconfig in %s, these in %s\n%s", p.kubeconfig(), p.env(), content)
+	return err
 }
 
 // serve runs the control plane until a signal, and leaves no process behind. With
@@ -172,7 +172,7 @@ func down(ctx context.Context, p place, out io.Writer) error {
 	release, err := p.acquire()
 	if errors.Is(err, errRunning) {
 		if release, err = interrupt(ctx, p); err == nil {
-			fmt.Fprintln(out, "local: stopped")
+			_, _ = fmt.Fprintln(out, "local: stopped")
 		}
 	}
 	if err != nil {
