@@ -128,5 +128,7 @@ func (e *Env) auditFlags() ([]string, error) {
 		"--audit-policy-file=" + policy,
 		"--audit-log-path=" + e.auditFile(),
 		"--audit-log-mode=blocking-strict",
+		// Far beyond what a test writes; a control plane may run for days.
+		"--audit-log-maxsize=200", "--audit-log-maxbackup=1",
 	}, nil
 }

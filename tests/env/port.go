@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"strconv"
+	"sync"
 )
 
 const (
@@ -15,38 +16,71 @@ const (
 	// range that outgoing connections take theirs from (32768 and up on Linux), so
 	// that nothing takes a port between its choice and its use.
 	firstPort, lastPort = 12000, 32000
-	// portAttempts bounds the search for a free one.
-	portAttempts = 200
+	// blockSize is how many ports a process reserves at a time, the first of which
+	// says so.
+	blockSize = 40
+	// blockAttempts bounds the search for a free block.
+	blockAttempts = 1000
 )
 
-// freePort returns a port of 127.0.0.1 that nobody listens on.
+// ports hands out the ports of this process. A block is reserved by listening on its
+// first port for as long as the process lives, so that processes which start a control
+// plane at the same time never choose the same port.
+var ports portBlock
+
+type portBlock struct {
+	mu        sync.Mutex
+	held      []net.Listener // the first ports of all blocks so far
+	next, end int
+}
+
+// freePort returns a port of 127.0.0.1 that nobody listens on. It is handed out once.
 func freePort() (int, error) {
-	for range portAttempts {
-		port := firstPort + rand.IntN(lastPort-firstPort)
+	ports.mu.Lock()
+	defer ports.mu.Unlock()
+	for {
+		if ports.next == ports.end {
+			if err := ports.reserve(); err != nil {
+				return 0, err
+			}
+		}
+		port := ports.next
+		ports.next++
 		listener, err := net.Listen("tcp", loopback(port))
 		if err != nil {
-			continue
+			continue // somebody else's
 		}
 		return port, listener.Close()
 	}
-	return 0, fmt.Errorf("failed to find free port between %d and %d in %d attempts", firstPort, lastPort, portAttempts)
+}
+
+// reserve takes another block.
+func (b *portBlock) reserve() error {
+	const blocks = (lastPort - firstPort) / blockSize
+	for range blockAttempts {
+		first := firstPort + blockSize*rand.IntN(blocks)
+		listener, err := net.Listen("tcp", loopback(first))
+		if err != nil {
+			continue
+		}
+		b.held = append(b.held, listener)
+		b.next, b.end = first+1, first+blockSize
+		return nil
+	}
+	return fmt.Errorf("failed to find free ports between %d and %d", firstPort, lastPort)
 }
 
 // freePorts returns n different free ports.
 func freePorts(n int) ([]int, error) {
-	ports := make([]int, 0, n)
-	taken := map[int]bool{}
-	for len(ports) < n {
+	free := make([]int, n)
+	for i := range free {
 		port, err := freePort()
 		if err != nil {
 			return nil, err
 		}
-		if !taken[port] {
-			taken[port] = true
-			ports = append(ports, port)
-		}
+		free[i] = port
 	}
-	return ports, nil
+	return free, nil
 }
 
 func loopback(port int) string {

@@ -81,7 +81,7 @@ func TestUpAndDown(t *testing.T) {
 	out, err = local(t, dir, "down")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(out).To(ContainSubstring("stopped"))
-	g.Expect(programsIn(t, dir)).To(BeEmpty())
+	g.Eventually(func() []string { return programsIn(t, dir) }, 10*time.Second).Should(BeEmpty())
 	entries, err := os.ReadDir(dir)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(entries).To(HaveLen(1), "only what up did not make")
