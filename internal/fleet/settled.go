@@ -62,13 +62,18 @@ func (j *judge) pinnedSettles(n *node) bool {
 
 // gateSettles is the rule of a gate: a good verdict, and applied at its source's
 // artifact where that source can be read. A floating gate in the middle of an
-// update is not settled, not even where its source has meanwhile gone back.
+// update is not settled.
 func (j *judge) gateSettles(n *node) bool {
 	if n.verdict != Good || n.source == none {
 		return n.verdict == Good
 	}
-	artifact := j.sources[n.source].in.Artifact
-	return n.in.LastApplied.Same(artifact) && (n.in.LastAttempted == "" || n.in.LastAttempted.Same(artifact))
+	return restsAt(n.in, j.sources[n.source].in.Artifact)
+}
+
+// restsAt tells whether the node is applied at the revision and not in the
+// middle of applying another: its source may have gone there and back meanwhile.
+func restsAt(n *Node, r Revision) bool {
+	return n.LastApplied.Same(r) && (n.LastAttempted == "" || n.LastAttempted.Same(r))
 }
 
 // heldSettles is the rule of a held node: nothing is pending on its ref, its
@@ -81,12 +86,12 @@ func (j *judge) heldSettles(n *node) bool {
 		return false
 	}
 	if s.pin != "" {
-		return s.atPin && n.in.LastApplied.Same(s.pin)
+		return s.atPin && restsAt(n.in, s.pin)
 	}
 	if s.neverPinned() && (s.in.Ready.Status != True || j.lacks(neverPinnedRule)) {
 		return false
 	}
-	return n.in.Suspended || n.in.LastApplied.Same(s.in.Artifact)
+	return n.in.Suspended || restsAt(n.in, s.in.Artifact)
 }
 
 // demandsConfirmation tells whether a node must be read live before it first

@@ -39,6 +39,7 @@ const (
 	AddEdge          ActionKind = "add an edge"
 	RemoveEdge       ActionKind = "remove an edge"
 	Crash            ActionKind = "crash the controller"
+	EditDuringCrash  ActionKind = "pin by kubectl edit while the controller is down"
 )
 
 // Action is one of them, at a moment. On and With are the numbers of what it is
@@ -62,6 +63,14 @@ func (w *world) act(a Action) {
 		w.actOnGit(a, source)
 	case EditPin, ToolPin, DeclarePin, Strip, DropPin, Release:
 		w.actOnPin(a, source)
+		if a.Kind == EditPin {
+			// Flux does so sooner or later.
+			w.after(time.Duration(a.With%50)*700*time.Millisecond, func() { w.strip(Action{Kind: Strip, With: a.With}, source) })
+		}
+	case EditDuringCrash:
+		w.crash(3 * time.Second)
+		w.after(time.Second, func() { w.actOnPin(Action{Kind: EditPin, With: a.With}, source) })
+		w.after(2*time.Second, func() { w.strip(Action{Kind: Strip, With: a.With}, source) })
 	case SuspendNode, ResumeNode, Unselect, AddEdge, RemoveEdge:
 		w.actOnNode(a, node)
 	case SuspendSource, ResumeSource, Unmanage:
@@ -172,6 +181,9 @@ func (w *world) human(source int, a Action, s, next gitRepository) {
 // strip is what kustomize-controller does to kubectl's claims: it takes them
 // over, and drops them at its next apply, unless that fails.
 func (w *world) strip(a Action, source int) {
+	if w.plan.Sources[source].still() {
+		return
+	}
 	s := w.sources[source].live().value
 	if !slices.Contains(s.foreign, "kubectl-edit") {
 		return

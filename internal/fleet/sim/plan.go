@@ -63,13 +63,14 @@ var moods = [][]ActionKind{
 	{EditPin, Strip, FlipMode, Crash},
 	{DeclarePin, Release, EditPin},
 	{DropPin, Strip, EditPin, SuspendWavefront},
-	{EditPin, Strip, EditPin, Strip, Crash},
+	{EditPin, Strip, EditDuringCrash, Crash},
 	{Unselect, Unmanage, AddEdge, RemoveEdge},
 	{Crash},
 }
 
-// NewPlan makes a random plan.
-func NewPlan(seed uint64) Plan {
+// NewPlan makes a random plan; given kinds of actions, one whose story is about
+// pushes and those.
+func NewPlan(seed uint64, story ...ActionKind) Plan {
 	d := newDice(seed, "plan", 0)
 	p := Plan{Seed: seed, Failures: d.chance(0.4), OldFlux: d.chance(0.15), Shadow: d.chance(0.1)}
 	slow := d.chance(0.1)
@@ -82,7 +83,7 @@ func NewPlan(seed uint64) Plan {
 	for i := range len(p.Sources) + d.IntN(4) {
 		p.Nodes = append(p.Nodes, newNodePlan(d, i, len(p.Sources), release))
 	}
-	p.Actions = newActions(d, len(p.Nodes), len(p.Sources))
+	p.Actions = newActions(d, len(p.Nodes), len(p.Sources), story)
 	return p
 }
 
@@ -102,9 +103,9 @@ func newNodePlan(d dice, i, sources int, release bool) NodePlan {
 }
 
 // newActions is a random story: mostly pushes, and a mood or two.
-func newActions(d dice, nodes, sources int) []Action {
-	kinds := []ActionKind{Push, PushBoth, PushBoth}
-	for range 1 + d.IntN(2) {
+func newActions(d dice, nodes, sources int, story []ActionKind) []Action {
+	kinds := append([]ActionKind{Push, PushBoth, PushBoth}, story...)
+	for i := 1 + d.IntN(2); i > 0 && len(story) == 0; i-- {
 		kinds = append(kinds, moods[d.IntN(len(moods))]...)
 	}
 	var result []Action

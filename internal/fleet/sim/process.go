@@ -188,7 +188,7 @@ func (p *process) assemble() {
 	if w.shadow {
 		mode = fleet.Shadow
 	}
-	p.in.Self = fleet.Wavefront{Name: wavefrontName, Mode: mode, Suspended: w.suspended, ReplicaLag: replicaLag, StaleAfter: staleAfter}
+	p.in.Self = fleet.Wavefront{Name: wavefrontName, Mode: mode, Suspended: w.suspended, ReplicaLag: w.options.replicaLag(), StaleAfter: staleAfter}
 	p.in.Now, p.in.Clock = p.instant(), w.clockTime()
 	p.in.Nodes, p.in.Sources, p.in.Releases = p.in.Nodes[:0], p.in.Sources[:0], p.in.Releases[:0]
 	for i := range w.nodes {
@@ -333,7 +333,7 @@ func (p *process) list(out *fleet.Evaluation) {
 		}
 	}
 	for _, r := range out.Refresh {
-		if p.w.now-p.started-r.After.At >= replicaLag {
+		if p.w.now-p.started-r.After.At >= p.w.options.replicaLag() {
 			p.listOne(number(r.Source))
 		}
 	}

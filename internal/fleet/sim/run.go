@@ -25,6 +25,8 @@ type Options struct {
 	SkipHolds bool
 	// SkipRestore leaves pins that vanish alone.
 	SkipRestore bool
+	// NoReplicaLag takes replicas not to lag.
+	NoReplicaLag bool
 	// DeclaredAtOnce takes a declarative applier's word for Git's at once.
 	DeclaredAtOnce bool
 	// Trace keeps the history of the run.
@@ -36,6 +38,14 @@ func (o *Options) accept(h *fleet.History, l fleet.Listing) bool {
 		return o.Accept(h, l, interval)
 	}
 	return h.Accept(l, interval)
+}
+
+// replicaLag is what replicas are taken to lag.
+func (o *Options) replicaLag() time.Duration {
+	if o.NoReplicaLag {
+		return 0
+	}
+	return replicaLag
 }
 
 // settle is how long a declarative applier must have owned a pin.

@@ -27,6 +27,8 @@ type witness struct {
 	meddled []time.Duration
 	// last is the last pin that each source carried.
 	last []fleet.Revision
+	// vanished is when each source lost its pin.
+	vanished []time.Duration
 	// intents are holds that somebody wants and the controller knows of.
 	intents []intent
 }
@@ -44,7 +46,7 @@ func newWitness(w *world) witness {
 	n := witness{
 		w: w, asPinned: make([]sighting, len(w.nodes)), asGate: make([]time.Duration, len(w.nodes)),
 		meddled: make([]time.Duration, len(w.sources)), last: make([]fleet.Revision, len(w.sources)),
-		intents: make([]intent, len(w.sources)),
+		intents: make([]intent, len(w.sources)), vanished: make([]time.Duration, len(w.sources)),
 	}
 	for i := range n.asGate {
 		n.asGate[i], n.asPinned[i].at = -time.Hour, -time.Hour
@@ -91,6 +93,8 @@ func (n *witness) written(source int, _, to fleet.Revision, ours bool) {
 	}
 	if to != "" {
 		n.last[source] = to
+	} else {
+		n.vanished[source] = n.w.now
 	}
 }
 
@@ -229,6 +233,7 @@ func (n *witness) moved(p *process, source int, m fleet.Move, d decision) {
 	}
 	n.checkSeen(p, source, s, m)
 	n.checkOlder(p, source, m)
+	n.checkRestored(source, m)
 	if m.Kind != fleet.Advance {
 		return
 	}
@@ -281,6 +286,15 @@ func (n *witness) checkOlder(p *process, source int, m fleet.Move) {
 	}
 	if !repo.rewritten && last != "" && m.Kind == fleet.Advance && repo.last(m.To) < repo.last(last) {
 		n.w.violate("h", "s%d is moved from %s back to %s", source, last, m.To)
+	}
+}
+
+// checkRestored is invariant (i): a pin that vanishes under the controller's eyes
+// is put back; the source is not pinned anew wherever it has floated to.
+func (n *witness) checkRestored(source int, m fleet.Move) {
+	watched := n.intents[source].awake < n.vanished[source]-observable
+	if m.Kind == fleet.Initial && n.last[source] != "" && m.To != n.last[source] && watched {
+		n.w.violate("i", "s%d floated from %s to %s although the controller saw its pin vanish", source, n.last[source], m.To)
 	}
 }
 

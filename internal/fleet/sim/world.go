@@ -152,15 +152,24 @@ func (w *world) condition(old fleet.Condition, s fleet.Status, reason string, ge
 }
 
 func (w *world) updateSource(i int, change func(*gitRepository)) {
-	before := w.sources[i].live().value.generation
+	before := w.sources[i].live().value
 	w.sources[i].update(w.now, change)
-	if w.sources[i].live().value.generation != before {
+	after := w.sources[i].live().value
+	if after.artifact != before.artifact {
+		w.log("s%d: artifact %s", i, after.artifact)
+	}
+	if after.generation != before.generation {
 		w.fetchers[i].trigger()
 	}
 }
 
 func (w *world) updateNode(i int, change func(*kustomization)) {
+	before := w.nodes[i].live().value
 	w.nodes[i].update(w.now, change)
+	if after := w.nodes[i].live().value; after.lastApplied != before.lastApplied ||
+		after.lastAttempted != before.lastAttempted || after.ready.Status == fleet.False {
+		w.log("n%d: Ready %s (%s), applied %q, attempted %q", i, after.ready.Status, after.ready.Reason, after.lastApplied, after.lastAttempted)
+	}
 }
 
 // artifactMoved tells everybody who builds from the source.
