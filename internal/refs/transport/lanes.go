@@ -47,46 +47,55 @@ type sshConn struct {
 	lane   string
 	// active sessions, of at most limit.
 	active, limit int
-	// served counts the sessions that it has had.
+	// served counts the places that were given.
 	served int
+	// proven: it has had a session that the server allowed.
+	proven bool
 	// closing: gets no more sessions, and is closed after the last.
 	closing bool
 	// idleSince is when the last session ended.
 	idleSince time.Time
 }
 
-// reused tells whether the present session is not the connection's first.
-func (c *sshConn) reused() bool { return c != nil && c.served > 1 }
+// place is room for one session on a connection; reused tells that it is not the
+// connection's first.
+type place struct {
+	conn   *sshConn
+	reused bool
+}
 
 func newLanes(o Options) *lanes { return &lanes{options: o, lanes: map[string]*lane{}} }
 
 // session opens a session on a connection that has room, or on a new one.
 // release must be called after it.
-func (l *lanes) session(ctx context.Context, c *auth.Credentials) (*ssh.Session, *sshConn, error) {
+func (l *lanes) session(ctx context.Context, c *auth.Credentials) (*ssh.Session, place, error) {
 	for {
-		conn, err := l.acquire(ctx, c)
+		p, err := l.acquire(ctx, c)
 		if err != nil {
-			return nil, nil, err
+			return nil, place{}, err
 		}
-		session, err := open(ctx, conn.client)
+		session, err := open(ctx, p.conn.client)
 		if err == nil {
-			return session, conn, nil
+			l.opened(p.conn)
+			return session, p, nil
 		}
 		var refused *ssh.OpenChannelError
-		if errors.As(err, &refused) && l.shrink(conn) {
-			continue
+		full := errors.As(err, &refused)
+		useless := false
+		if full {
+			useless = l.shrink(p.conn)
+		} else {
+			l.release(p.conn, true)
 		}
-		reused := conn.reused()
-		l.release(conn, true)
 		switch {
-		case refused != nil:
-			return nil, conn, fault.New(fault.Protocol, "the server refuses sessions")
 		case ctx.Err() != nil:
-			return nil, conn, ctx.Err()
-		case !reused:
-			return nil, conn, fault.New(fault.Unreachable, "the connection was lost")
+			return nil, place{}, ctx.Err()
+		case useless:
+			return nil, place{}, fault.New(fault.Protocol, "the server refuses sessions")
+		case !p.reused && !full:
+			return nil, place{}, fault.New(fault.Unreachable, "the connection was lost")
 		}
-		// A kept connection has died: try the next, or a new one.
+		// A kept connection is full or has died: try the next, or a new one.
 	}
 }
 
@@ -110,11 +119,11 @@ func open(ctx context.Context, client *ssh.Client) (*ssh.Session, error) {
 }
 
 // acquire takes a place on a connection, making one where there is no place.
-func (l *lanes) acquire(ctx context.Context, c *auth.Credentials) (*sshConn, error) {
+func (l *lanes) acquire(ctx context.Context, c *auth.Credentials) (place, error) {
 	for {
-		conn, attempt, first := l.place(c.Pool)
-		if conn != nil {
-			return conn, nil
+		p, attempt, first := l.find(c.Pool)
+		if p.conn != nil {
+			return p, nil
 		}
 		if first {
 			client, err := dialSSH(ctx, l.options, c)
@@ -123,18 +132,18 @@ func (l *lanes) acquire(ctx context.Context, c *auth.Credentials) (*sshConn, err
 		select {
 		case <-attempt.done:
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return place{}, ctx.Err()
 		}
 		// Who gave up while dialing says nothing about the host.
 		if attempt.err != nil && (first || fault.KindOf(attempt.err) != "") {
-			return nil, attempt.err
+			return place{}, attempt.err
 		}
 	}
 }
 
-// place returns a connection with room, or the attempt to make one; first says
-// that the caller has to make it.
-func (l *lanes) place(key string) (*sshConn, *dialing, bool) {
+// find returns a place, or the attempt to make a connection; first says that the
+// caller has to make it.
+func (l *lanes) find(key string) (place, *dialing, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.dropIdle()
@@ -147,14 +156,14 @@ func (l *lanes) place(key string) (*sshConn, *dialing, bool) {
 		if !conn.closing && conn.active < conn.limit {
 			conn.active++
 			conn.served++
-			return conn, nil, false
+			return place{conn, conn.served > 1}, nil, false
 		}
 	}
 	if ln.dialing != nil {
-		return nil, ln.dialing, false
+		return place{}, ln.dialing, false
 	}
 	ln.dialing = &dialing{done: make(chan struct{})}
-	return nil, ln.dialing, true
+	return place{}, ln.dialing, true
 }
 
 // dialed publishes the outcome of an attempt.
@@ -191,17 +200,26 @@ func (l *lanes) release(conn *sshConn, broken bool) {
 	}
 }
 
-// shrink learns that the server allows fewer sessions, and gives the place back.
-// It fails where the connection has no other session to make room.
-func (l *lanes) shrink(conn *sshConn) bool {
+// opened notes that the server allowed a session.
+func (l *lanes) opened(conn *sshConn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if conn.active <= 1 {
+	conn.proven = true
+}
+
+// shrink learns that the server allows no more sessions than are active, and
+// gives the place back. A connection that may not have one is closed; shrink
+// tells whether it never could.
+func (l *lanes) shrink(conn *sshConn) (useless bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	conn.active--
+	conn.limit = min(conn.limit, conn.active)
+	if conn.active > 0 {
 		return false
 	}
-	conn.active--
-	conn.limit = max(1, min(conn.limit, conn.active))
-	return true
+	l.drop(conn)
+	return !conn.proven
 }
 
 // drop closes a connection and forgets it.

@@ -45,30 +45,29 @@ func (s *sshClient) list(ctx context.Context, c *auth.Credentials, q wire.Query)
 // attempt makes one attempt, and tells whether it was on a connection that had
 // been used before.
 func (s *sshClient) attempt(ctx context.Context, c *auth.Credentials, q wire.Query) ([]wire.Ref, bool, error) {
-	session, conn, err := s.lanes.session(ctx, c)
+	session, p, err := s.lanes.session(ctx, c)
 	if err != nil {
-		return nil, conn.reused(), err
+		return nil, false, err
 	}
-	reused := conn.reused()
 	type answer struct {
 		refs []wire.Ref
 		err  error
 	}
 	answers := make(chan answer, 1)
 	go func() {
-		refs, err := converse(session, command(c), q, s.options.Limits)
+		refs, err := converse(session, p.conn.client, command(c), q, s.options.Limits)
 		answers <- answer{refs, err}
 	}()
 	select {
 	case a := <-answers:
 		_ = session.Close()
-		s.lanes.release(conn, errors.Is(a.err, errDead))
-		return a.refs, reused, a.err
+		s.lanes.release(p.conn, errors.Is(a.err, errDead))
+		return a.refs, p.reused, a.err
 	case <-ctx.Done():
 		// Whoever hangs in this session is freed when the connection closes.
 		_ = session.Close()
-		s.lanes.release(conn, true)
-		return nil, reused, ctx.Err()
+		s.lanes.release(p.conn, true)
+		return nil, p.reused, ctx.Err()
 	}
 }
 
@@ -98,7 +97,7 @@ func (c *counted) Read(p []byte) (int, error) {
 
 // converse lists refs in an open session. Version 2 is asked for by a variable
 // that servers may ignore; what they say first tells what they speak.
-func converse(session *ssh.Session, command string, q wire.Query, limits wire.Limits) ([]wire.Ref, error) {
+func converse(session *ssh.Session, conn ssh.Conn, command string, q wire.Query, limits wire.Limits) ([]wire.Ref, error) {
 	stdin, err := session.StdinPipe()
 	if err != nil {
 		return nil, errDead
@@ -119,7 +118,7 @@ func converse(session *ssh.Session, command string, q wire.Query, limits wire.Li
 	found, err := reader.Discover(q)
 	if err != nil {
 		if answer.n.Load() == 0 {
-			return nil, silent(session)
+			return nil, silent(session, conn)
 		}
 		return nil, err
 	}
@@ -144,18 +143,19 @@ func startError(err error) error {
 	return fault.New(fault.Protocol, "the server does not run git-upload-pack")
 }
 
-// silent says why a session ended without an answer.
-func silent(session *ssh.Session) error {
+// silent says why a session ended without an answer. Servers that have no such
+// repository, or hide it, tell by an exit status, or not at all; a lost
+// connection looks like the latter.
+func silent(session *ssh.Session, conn ssh.Conn) error {
 	err := session.Wait()
-	var exit *ssh.ExitError
-	var missing *ssh.ExitMissingError
-	switch {
-	case errors.As(err, &exit):
-		return fault.New(fault.NotFound, "the server ended the session: no such repository, or no access to it")
-	case errors.As(err, &missing):
-		return errDead
-	case err == nil:
+	if err == nil {
 		return fault.New(fault.Protocol, "the answer is empty")
 	}
-	return errDead
+	var exit *ssh.ExitError
+	if !errors.As(err, &exit) {
+		if _, _, err := conn.SendRequest("keepalive@openssh.com", true, nil); err != nil {
+			return errDead
+		}
+	}
+	return fault.New(fault.NotFound, "the server ended the session: no such repository, or no access to it")
 }
