@@ -1,0 +1,185 @@
+// Copyright The Wavefront Controller Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sigs.k8s.io/yaml"
+
+	dto "github.com/prometheus/client_model/go"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/runtime/conditions/check"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
+	wavefrontv1 "github.com/isometry/wavefront-controller/api/wavefront/v1alpha1"
+	"github.com/isometry/wavefront-controller/tests/env"
+	testfleet "github.com/isometry/wavefront-controller/tests/fleet"
+	"github.com/isometry/wavefront-controller/tests/notify"
+)
+
+// pollInterval is the shortest that the API takes.
+const pollInterval = 5 * time.Second
+
+func TestMain(m *testing.M) { os.Exit(env.Main(m, env.Options{Audit: true})) }
+
+// stage is a fleet with a Wavefront, a running controller, and somebody to be
+// told.
+type stage struct {
+	*testfleet.Fleet
+	*WithT
+	ctx        context.Context
+	env        *env.Env
+	controller *env.Controller
+	receiver   *notify.Receiver
+	wavefront  *wavefrontv1.Wavefront
+}
+
+// begin makes a ready fleet and runs a controller that sees it alone.
+func begin(ctx context.Context, t *testing.T, prefix string, nodes ...testfleet.Node) *stage {
+	t.Helper()
+	e := env.Shared(t)
+	s := &stage{WithT: NewWithT(t), ctx: ctx, env: e, receiver: notify.New()}
+	t.Cleanup(s.receiver.Close)
+	fleet, err := testfleet.New(ctx, e, e.Namespace(t, prefix))
+	s.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(fleet.Close)
+	s.Fleet = fleet
+	s.controller, err = e.NewController(ctx, env.ControllerOptions{Name: fleet.Namespace(), Args: []string{
+		"--watch-label-selector=" + testfleet.Label + "=" + fleet.Namespace(),
+		"--events-addr=" + s.receiver.URL(),
+	}})
+	s.Expect(err).NotTo(HaveOccurred())
+	s.Expect(s.controller.Start(ctx)).To(Succeed())
+	t.Cleanup(func() { _ = s.controller.Stop() })
+	t.Cleanup(func() {
+		if t.Failed() {
+			s.dump(t)
+		}
+	})
+	s.Expect(fleet.Add(ctx, nodes...)).To(Succeed())
+	s.Expect(fleet.AwaitReady(ctx)).To(Succeed())
+	return s
+}
+
+// dump shows what a failed test left.
+func (s *stage) dump(t *testing.T) {
+	wf := &wavefrontv1.Wavefront{}
+	wf.Name = s.Namespace()
+	// Not the test's context, which may be what is over.
+	if err := s.env.Client().Get(context.Background(), client.ObjectKeyFromObject(wf), wf); err != nil {
+		t.Log(err)
+	}
+	status, err := yaml.Marshal(&wf.Status)
+	t.Log(string(status), err)
+	t.Log(s.controller.Tail())
+	for _, list := range []client.ObjectList{&sourcev1.GitRepositoryList{}, &kustomizev1.KustomizationList{}} {
+		if err := s.env.Client().List(context.Background(), list, client.InNamespace(s.Namespace())); err != nil {
+			t.Log(err)
+		}
+		objects, err := yaml.Marshal(list)
+		t.Log(string(objects), err)
+	}
+	for _, n := range s.receiver.Delivered() {
+		t.Log(n)
+	}
+}
+
+// enforce creates the Wavefront and waits until every node is settled.
+func (s *stage) enforce() {
+	s.wavefront = s.Wavefront(wavefrontv1.ModeEnforce)
+	s.wavefront.Labels = map[string]string{testfleet.Label: s.Namespace()}
+	s.wavefront.Spec.Poll = wavefrontv1.Poll{
+		Interval:   &metav1.Duration{Duration: pollInterval},
+		ReplicaLag: &metav1.Duration{Duration: 500 * time.Millisecond},
+	}
+	s.Expect(s.env.Client().Create(s.ctx, s.wavefront)).To(Succeed())
+	s.awaitPhase(wavefrontv1.PhaseQuiescent)
+}
+
+func (s *stage) awaitPhase(phase wavefrontv1.Phase) *wavefrontv1.Wavefront {
+	return s.await(func(wf *wavefrontv1.Wavefront) bool {
+		return wf.Status.Phase == phase && wf.Status.Nodes != nil && wf.Status.Nodes.Observed == len(s.Nodes())
+	})
+}
+
+func (s *stage) await(condition func(*wavefrontv1.Wavefront) bool) *wavefrontv1.Wavefront {
+	key := client.ObjectKeyFromObject(s.wavefront)
+	wf, err := testfleet.Await(s.ctx, s.env.Client(), &wavefrontv1.WavefrontList{}, key, condition)
+	s.ExpectWithOffset(2, err).NotTo(HaveOccurred())
+	s.conforms(wf)
+	return wf
+}
+
+// conforms checks what kstatus expects of the object.
+func (s *stage) conforms(wf *wavefrontv1.Wavefront) {
+	checker := check.NewChecker(nil, &check.Conditions{NegativePolarity: []string{"Stalled", "Reconciling"}})
+	checker.DisableFetch = true
+	checker.WithT(s.WithT).CheckErr(s.ctx, wf)
+}
+
+// push commits a release of a node and returns its commit.
+func (s *stage) push(node string, release testfleet.Release) string {
+	commit, err := s.Push(s.ctx, node, release)
+	s.ExpectWithOffset(1, err).NotTo(HaveOccurred())
+	return commit
+}
+
+// told waits until exactly these notifications, in any order, have reached an
+// Alert since the last call.
+func (s *stage) told(seen *int, want ...string) {
+	fresh := func() []string {
+		var texts []string
+		for _, n := range s.receiver.Delivered()[*seen:] {
+			texts = append(texts, n.String())
+		}
+		return texts
+	}
+	s.EventuallyWithOffset(1, fresh, "60s", "100ms").Should(ConsistOf(want))
+	*seen += len(want)
+}
+
+// scrape reads the controller's metrics.
+func (s *stage) scrape() map[string]*dto.MetricFamily {
+	resp, err := http.Get(s.controller.MetricsURL + "/metrics")
+	s.Expect(err).NotTo(HaveOccurred())
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(resp.Body)
+	s.Expect(err).NotTo(HaveOccurred())
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(strings.NewReader(string(body)))
+	s.Expect(err).NotTo(HaveOccurred())
+	return families
+}
+
+// configDir is a folder of the project's config.
+func configDir(parts ...string) string {
+	return filepath.Join(append([]string{"..", "..", "config"}, parts...)...)
+}
+
+func nodeNames(n int) []testfleet.Node {
+	nodes := make([]testfleet.Node, n)
+	for i := range nodes {
+		nodes[i].Name = fmt.Sprintf("team-%03d", i)
+		if i > 0 {
+			nodes[i].DependsOn = []string{nodes[(i-1)/4].Name}
+		}
+	}
+	return nodes
+}
