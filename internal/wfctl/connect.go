@@ -66,11 +66,7 @@ func (p *program) clusterClient() (client.WithWatch, error) {
 // findWavefront returns the Wavefront that --wavefront names, or the only one.
 func (p *program) findWavefront(ctx context.Context, c client.Reader) (*wavefrontv1.Wavefront, error) {
 	if p.wavefront != "" {
-		obj := &wavefrontv1.Wavefront{}
-		if err := c.Get(ctx, client.ObjectKey{Name: p.wavefront}, obj); err != nil {
-			return nil, explainAPI(fmt.Sprintf("get Wavefront %q", p.wavefront), err)
-		}
-		return obj, nil
+		return p.getWavefront(ctx, c, p.wavefront)
 	}
 	list := &wavefrontv1.WavefrontList{}
 	if err := c.List(ctx, list); err != nil {
@@ -88,6 +84,14 @@ func (p *program) findWavefront(ctx context.Context, c client.Reader) (*wavefron
 	}
 	slices.Sort(names)
 	return nil, fmt.Errorf("failed to choose a Wavefront: there are several (%s); name one with --wavefront", strings.Join(names, ", "))
+}
+
+func (p *program) getWavefront(ctx context.Context, c client.Reader, name string) (*wavefrontv1.Wavefront, error) {
+	obj := &wavefrontv1.Wavefront{}
+	if err := c.Get(ctx, client.ObjectKey{Name: name}, obj); err != nil {
+		return nil, explainAPI(fmt.Sprintf("get Wavefront %q", name), err)
+	}
+	return obj, nil
 }
 
 // explainAPI wraps an error of the API server with what to do about it.

@@ -174,7 +174,7 @@ func (f *fixture) source(path string, managers ...string) *sourcev1.GitRepositor
 			},
 		},
 		Spec: sourcev1.GitRepositorySpec{
-			URL: "https://deploy:s3cr3t@git.example.com/" + name + ".git?token=s3cr3t", Interval: metav1.Duration{Duration: time.Hour},
+			URL: "https://deploy:s3cr3t@git.example.com/" + name + ".git", Interval: metav1.Duration{Duration: time.Hour},
 			Reference: &sourcev1.GitRepositoryRef{Branch: "main", Commit: commit("a")},
 			SecretRef: &fluxmeta.LocalObjectReference{Name: "git-credentials"},
 		},

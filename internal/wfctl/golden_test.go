@@ -183,7 +183,10 @@ func replayFile(t *testing.T, scenario string) string {
 
 // golden renders a run for a golden file.
 func (r run) golden(file string) []byte {
-	stderr := strings.ReplaceAll(r.stderr, file, "SNAPSHOT")
+	stderr := r.stderr
+	if file != "" {
+		stderr = strings.ReplaceAll(stderr, file, "SNAPSHOT")
+	}
 	return fmt.Appendf(nil, "exit %d\n--- stdout\n%s--- stderr\n%s", r.code, r.stdout, stderr)
 }
 

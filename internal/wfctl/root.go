@@ -62,7 +62,7 @@ func (p *program) command() *cobra.Command {
 	)
 	p.addGlobalFlags(root)
 	p.addCommands(root, groupRead, p.statusCommand(), p.nodesCommand(), p.sourcesCommand(), p.sourceCommand(),
-		p.explainCommand(), p.graphCommand(), p.historyCommand(), p.snapshotCommand(), p.releaseSetCommand(), p.lintCommand())
+		p.explainCommand(), p.graphCommand(), p.historyCommand(), p.snapshotCommand(), p.releaseSetCommand(), p.lintCommand(), p.watchCommand())
 	p.addCommands(root, groupWrite, p.suspendCommand(), p.resumeCommand(), p.modeCommand(), p.reconcileCommand(),
 		p.pinCommand(), p.releaseCommand(), p.adoptCommand(), p.pinStripCommand(), p.forceAdmitCommand(), p.uninstallCommand())
 	root.InitDefaultCompletionCmd()

@@ -5,7 +5,6 @@ package wfctl
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -169,7 +168,7 @@ func hostileFleet() *fixture {
 		}).
 		graph("True", evil, evil)
 	g := f.source("flotillas/app-repo", "wavefront-controller", evil)
-	g.Spec.URL = "https://user:s3cr3t@host/" + evil
+	g.Spec.URL = "https://user:s3cr3t@host/" + evil + "?token=s3cr3t"
 	g.Annotations[wavefrontv1.HeldByAnnotation] = evil
 	g.Annotations[wavefrontv1.PreviousPinAnnotation] = "=1+1"
 	g.Status.Conditions[0].Message = "unable to clone 'https://user:s3cr3t@host/r': " + evil
@@ -191,7 +190,7 @@ func large() *fixture {
 				state = "Converging"
 			case i == 15:
 				state = "Pending"
-				changes = append(changes, waits("b"), blocked("AncestorPending", strings.Replace(path, "-15", "-05", 1)))
+				changes = append(changes, waits("b"), blocked("AncestorPending", fmt.Sprintf("team-%02d/app-05", team)))
 			}
 			f.node(path, state, wave, changes...)
 		}

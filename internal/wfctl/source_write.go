@@ -66,12 +66,15 @@ func (p *program) readTarget(ctx context.Context, c client.Client, obj *wavefron
 	if err != nil {
 		return nil, err
 	}
-	g := &sourcev1.GitRepository{}
-	if err := c.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, g); err != nil {
-		return nil, explainAPI(fmt.Sprintf("get GitRepository %q", ref.Path()), err)
-	}
 	pic := picture.OfStatus(obj, p.now())
 	known := pic.Source(ref.Path())
+	g := &sourcev1.GitRepository{}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, g); err != nil {
+		if _, hint := findSource(pic, arg); absent(err) && hint != nil {
+			return nil, hint
+		}
+		return nil, explainAPI(fmt.Sprintf("get GitRepository %q", ref.Path()), err)
+	}
 	owner := g.Annotations[wavefrontv1.OwnerAnnotation]
 	switch {
 	case owner != "" && owner != obj.Name:
@@ -108,6 +111,9 @@ func (t target) jumps(from, to string) string {
 	if from == "" {
 		from = "its present revision"
 	}
+	if from == to {
+		return fmt.Sprintf("%s: %s stay at %s", t.path(), nodes, short(to))
+	}
 	return fmt.Sprintf("%s: %s jump from %s to %s", t.path(), nodes, short(from), short(to))
 }
 
@@ -121,5 +127,9 @@ func tracked(g *sourcev1.GitRepository) string {
 
 // commitChange is the step's change of the pin itself.
 func (t target) commitChange(manager, after string) fieldChange {
-	return fieldChange{"spec.ref.commit", t.owners() + " -> " + manager, t.commit(), after}
+	managers := t.owners()
+	if managers != manager {
+		managers += " -> " + manager
+	}
+	return fieldChange{"spec.ref.commit", managers, t.commit(), after}
 }
