@@ -59,7 +59,7 @@ type Env struct {
 	dir     string
 	root    string // of the project's work tree; empty when outside of one
 	options Options
-	scratch bool // dir is ours to remove
+	scratch *scratch // dir, where it is ours to remove
 	paths   programs
 
 	etcd, apiServer, source, kustomize *Process
@@ -120,12 +120,11 @@ func (e *Env) progress(format string, args ...any) {
 
 func (e *Env) makeDir() (err error) {
 	if e.dir == "" {
-		e.scratch = true
-		e.dir, err = os.MkdirTemp("", "wavefront-env-")
-	} else {
-		e.dir, err = filepath.Abs(e.dir)
-	}
-	if err != nil {
+		if e.scratch, err = newScratch(); err != nil {
+			return err
+		}
+		e.dir = e.scratch.dir
+	} else if e.dir, err = filepath.Abs(e.dir); err != nil {
 		return err
 	}
 	return os.MkdirAll(e.tempDir(), 0o755)
@@ -153,14 +152,20 @@ func (e *Env) Stop() error {
 	if e.git != nil {
 		errs = append(errs, e.git.Stop())
 	}
-	if e.scratch {
-		errs = append(errs, os.RemoveAll(e.dir))
+	if e.scratch != nil {
+		errs = append(errs, e.scratch.remove())
+		e.scratch = nil
 	}
 	return errors.Join(errs...)
 }
 
-// Keep has Stop leave the data folder where it is.
-func (e *Env) Keep() { e.scratch = false }
+// Keep has Stop leave a temporary data folder where it is.
+func (e *Env) Keep() error {
+	if e.scratch == nil {
+		return nil
+	}
+	return e.scratch.keep()
+}
 
 // Dir is the folder with all data: "logs" has a file for each program.
 func (e *Env) Dir() string { return e.dir }

@@ -38,7 +38,9 @@ func ForTest(t testing.TB, options Options) *Env {
 // reportOn shows the logs of a failed test.
 func (e *Env) reportOn(t testing.TB) {
 	if os.Getenv(KeepVariable) != "" {
-		e.Keep()
+		if err := e.Keep(); err != nil {
+			t.Errorf("failed to keep test environment: %v", err)
+		}
 		t.Logf("data and logs are kept in %s", e.dir)
 	}
 	if !t.Failed() {
@@ -73,7 +75,9 @@ func Main(m *testing.M, options Options) int {
 		return code
 	}
 	if os.Getenv(KeepVariable) != "" {
-		shared.env.Keep()
+		if err := shared.env.Keep(); err != nil {
+			fmt.Fprintf(os.Stderr, "failed to keep test environment: %v\n", err)
+		}
 		fmt.Fprintf(os.Stderr, "data and logs are kept in %s\n", shared.env.dir)
 	}
 	if err := shared.env.Stop(); err != nil {
