@@ -63,7 +63,7 @@ var mutants = []mutant{
 		for i := range in.Nodes {
 			in.Nodes[i].Confirmed = true
 		}
-	}), []sim.ActionKind{sim.ToolPin, sim.EditPin, sim.Release}},
+	}), []sim.ActionKind{sim.LatePin, sim.LatePin, sim.Release, sim.Release}},
 	{"revisions are compared as strings", "e", believing(asStrings), nil},
 	{"replicas are taken not to lag", "abh", sim.Options{NoReplicaLag: true}, []sim.ActionKind{sim.PushBoth, sim.ToolPin, sim.Release}},
 	{"the last answer of a git host wins", "h", sim.Options{Accept: lastAnswerWins}, []sim.ActionKind{sim.Push}},

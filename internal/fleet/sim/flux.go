@@ -199,7 +199,9 @@ func (c *kustomizeController) apply(revision fleet.Revision, generation int64) {
 	c.w.updateNode(c.number, func(n *kustomization) { n.lastAttempted = revision })
 	c.w.applied(c.number, revision)
 	healthy := !c.w.breaks(c.number, revision) && !c.w.flaky(c.dice, 0.04)
-	c.w.after(c.dice.between(50*time.Millisecond, 8*time.Second), func() {
+	duration := c.dice.between(50*time.Millisecond, 8*time.Second)
+	c.w.latePin(c.number, revision, duration-c.dice.between(0, time.Second))
+	c.w.after(duration, func() {
 		if !healthy {
 			c.conclude(fleet.False, "HealthCheckFailed", generation,
 				&fleet.Reconciliation{Revision: revision, At: c.w.clockTime()}, c.dice.between(3*time.Second, 10*time.Second))

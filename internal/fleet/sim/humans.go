@@ -30,6 +30,7 @@ const (
 	FlipMode         ActionKind = "flip the mode"
 	EditPin          ActionKind = "pin by kubectl edit"
 	ToolPin          ActionKind = "pin by a tool"
+	LatePin          ActionKind = "push, and pin by a tool when a node is about to converge"
 	DeclarePin       ActionKind = "Git renders the commit, or drops it"
 	Strip            ActionKind = "Flux strips kubectl's claims"
 	DropPin          ActionKind = "remove the commit"
@@ -67,6 +68,10 @@ func (w *world) act(a Action) {
 			// Flux does so sooner or later.
 			w.after(time.Duration(a.With%50)*700*time.Millisecond, func() { w.strip(Action{Kind: Strip, With: a.With}, source) })
 		}
+	case LatePin:
+		w.push(source, 0, 0)
+		w.push(a.With%len(w.repos), 0, 0)
+		w.latePins[source] = &Action{Kind: ToolPin, On: source, With: 1 + a.With%2}
 	case EditDuringCrash:
 		w.crash(3 * time.Second)
 		w.after(time.Second, func() { w.actOnPin(Action{Kind: EditPin, With: a.With}, source) })
@@ -176,6 +181,21 @@ func (w *world) human(source int, a Action, s, next gitRepository) {
 	w.judge.written(source, s.commit, next.commit, false)
 	w.judge.intended(source, a.Kind, next.commit)
 	w.updateSource(source, func(s *gitRepository) { *s = next })
+}
+
+// latePin carries a waiting pin out just before a node converges at the head.
+func (w *world) latePin(node int, r fleet.Revision, d time.Duration) {
+	s := w.sourceOf(node)
+	if s < 0 || w.latePins[s] == nil || w.repos[s].head().hash != r {
+		return
+	}
+	a := *w.latePins[s]
+	w.latePins[s] = nil
+	w.after(d, func() {
+		if !w.calm {
+			w.act(a)
+		}
+	})
 }
 
 // strip is what kustomize-controller does to kubectl's claims: it takes them

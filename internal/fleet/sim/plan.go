@@ -60,6 +60,7 @@ var moods = [][]ActionKind{
 	{SuspendNode, ResumeNode, SuspendSource, ResumeSource},
 	{SuspendWavefront, FlipMode, DropPin},
 	{EditPin, ToolPin, Strip, Release},
+	{LatePin, LatePin, ToolPin, Release, Release},
 	{EditPin, Strip, FlipMode, Crash},
 	{DeclarePin, Release, EditPin},
 	{DropPin, Strip, EditPin, SuspendWavefront},

@@ -71,7 +71,8 @@ func (n *witness) look() {
 			continue
 		}
 		s := &n.w.sources[k.source].live().value
-		if k.suspended || deployed == s.artifact {
+		// Gates are not read live, so a cache may show the artifact of before.
+		if k.suspended || deployed == s.artifact || s.artifactAt > n.w.now-informerLag {
 			n.asGate[i] = n.w.now
 		}
 		if n.w.releases[i] != nil && n.w.helmers[i].deployed != chartVersion(deployed) {

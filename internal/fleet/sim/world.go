@@ -50,6 +50,8 @@ type world struct {
 	suspended bool
 	calm      bool
 	finished  bool
+	// latePins wait for the next apply of a node of the source.
+	latePins []*Action
 	// shadowPins are what the Wavefront's status keeps.
 	shadowPins []fleet.Revision
 
@@ -62,7 +64,7 @@ type world struct {
 
 // newWorld builds the world of a plan.
 func newWorld(p Plan, o Options) *world {
-	w := &world{plan: p, options: o, shadow: p.Shadow, shadowPins: make([]fleet.Revision, len(p.Sources))}
+	w := &world{plan: p, options: o, shadow: p.Shadow, shadowPins: make([]fleet.Revision, len(p.Sources)), latePins: make([]*Action, len(p.Sources))}
 	for i := range p.Sources {
 		w.addSource(i)
 	}
