@@ -5,6 +5,7 @@ package rollout_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -28,7 +29,7 @@ type release struct {
 	client    client.WithWatch
 	namespace string
 	name      string
-	node      string
+	node      string // empty: nobody applied it
 	source    string
 }
 
@@ -43,12 +44,7 @@ func (r *release) create(ctx context.Context, g *WithT) {
 	}
 	g.Expect(r.client.Create(ctx, chart)).To(Succeed())
 	hr := &helmv2.HelmRelease{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: r.namespace, Name: r.name,
-			Labels: map[string]string{
-				"kustomize.toolkit.fluxcd.io/name": r.node, "kustomize.toolkit.fluxcd.io/namespace": r.namespace,
-			},
-		},
+		ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: r.name},
 		Spec: helmv2.HelmReleaseSpec{
 			Interval: metav1.Duration{Duration: 10 * time.Minute},
 			Chart: &helmv2.HelmChartTemplate{Spec: helmv2.HelmChartTemplateSpec{
@@ -56,6 +52,11 @@ func (r *release) create(ctx context.Context, g *WithT) {
 				SourceRef: helmv2.CrossNamespaceObjectReference{Kind: sourcev1.GitRepositoryKind, Name: r.source},
 			}},
 		},
+	}
+	if r.node != "" {
+		hr.Labels = map[string]string{
+			"kustomize.toolkit.fluxcd.io/name": r.node, "kustomize.toolkit.fluxcd.io/namespace": r.namespace,
+		}
 	}
 	g.Expect(r.client.Create(ctx, hr)).To(Succeed())
 }
@@ -65,7 +66,10 @@ func (r *release) create(ctx context.Context, g *WithT) {
 func (r *release) awaitChart(ctx context.Context, g *WithT, commit string) string {
 	key := client.ObjectKey{Namespace: r.namespace, Name: r.namespace + "-" + r.name}
 	chart, err := testfleet.Await(ctx, r.client, &sourcev1.HelmChartList{}, key, func(c *sourcev1.HelmChart) bool {
-		return testfleet.CommitOf(c.Status.ObservedSourceArtifactRevision) == commit && c.Status.Artifact != nil
+		// The version carries the commit: what was observed and what was built are
+		// written one after the other.
+		return testfleet.CommitOf(c.Status.ObservedSourceArtifactRevision) == commit &&
+			c.Status.Artifact != nil && strings.HasSuffix(c.Status.Artifact.Revision, commit[:12])
 	})
 	g.ExpectWithOffset(1, err).NotTo(HaveOccurred())
 	return chart.Status.Artifact.Revision
