@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	fluxmeta "github.com/fluxcd/pkg/apis/meta"
 	runtimectrl "github.com/fluxcd/pkg/runtime/controller"
 	"github.com/fluxcd/pkg/runtime/patch"
 
@@ -90,7 +89,7 @@ func (r *WavefrontReconciler) Reconcile(ctx context.Context, req ctrl.Request) (
 	}
 	pass, retry, err := r.pass(ctx, s, wf)
 	rep, err := r.report(ctx, s, wf, pass, err)
-	if perr := r.publish(ctx, s, wf, rep, patcher); perr != nil {
+	if perr := r.publish(ctx, s, wf, rep); perr != nil {
 		return ctrl.Result{}, errors.Join(err, perr)
 	}
 	if err != nil {
@@ -114,19 +113,15 @@ func (r *WavefrontReconciler) report(ctx context.Context, s *scope, wf *wavefron
 	return r.Reporter.Publish(ctx, s.asHandled(wf), pass), nil
 }
 
-// publish writes the status, if it is due.
-func (r *WavefrontReconciler) publish(ctx context.Context, s *scope, wf *wavefrontv1.Wavefront, rep report.Report, patcher *patch.SerialPatcher) error {
+// publish writes the status, if it is due: in one request, so that conditions and
+// counts never disagree, and a status costs one write.
+func (r *WavefrontReconciler) publish(ctx context.Context, s *scope, wf *wavefrontv1.Wavefront, rep report.Report) error {
 	if rep.Status == nil {
 		return nil
 	}
+	base := client.MergeFrom(wf.DeepCopy())
 	wf.Status = *rep.Status
-	err := patcher.Patch(ctx, wf, patch.WithFieldOwner(wavefrontv1.StatusManager), patch.WithOwnedConditions{
-		Conditions: []string{
-			fluxmeta.ReadyCondition, fluxmeta.ReconcilingCondition, fluxmeta.StalledCondition,
-			wavefrontv1.GraphValidCondition,
-		},
-	})
-	if err != nil {
+	if err := r.Status().Patch(ctx, wf, base, client.FieldOwner(wavefrontv1.StatusManager)); err != nil {
 		return fmt.Errorf("failed to patch status of Wavefront %q: %w", wf.Name, err)
 	}
 	s.wrote(wf)

@@ -42,7 +42,7 @@ func (r *WavefrontReconciler) finalize(ctx context.Context, s *scope, wf *wavefr
 	outcomes, err := r.releaseAll(ctx, wf)
 	rep := r.Reporter.Release(ctx, wf, outcomes, err)
 	if err != nil && r.Clock.Since()-s.deleting < releasePatience {
-		return ctrl.Result{}, errors.Join(err, r.publish(ctx, s, wf, rep, patcher))
+		return ctrl.Result{}, errors.Join(err, r.publish(ctx, s, wf, rep))
 	}
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "removing the finalizer although some sources could not be released")
