@@ -13,12 +13,12 @@ func (j *judge) judgeNode(v int32) {
 	}
 	n.hold = j.nodeHold(n)
 	j.judgeHealth(n)
-	if j.wouldSettle(n) {
+	n.trouble = j.trouble(n)
+	n.unhealthy = n.trouble != ""
+	if !n.unhealthy && j.wouldSettle(n) {
 		n.unconfirmed = j.demandsConfirmation(n) && !n.in.Confirmed
 		n.settled = !n.unconfirmed
 	}
-	n.trouble = j.trouble(n)
-	n.unhealthy = n.trouble != ""
 }
 
 // judgeHealth establishes verdict, readiness and the state of charts.

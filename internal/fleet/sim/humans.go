@@ -285,9 +285,6 @@ func (w *world) pacify() {
 			s.managed = w.plan.Sources[i].Managed
 		})
 	}
-	w.releaseHolds()
-	// What vanished a moment ago may be put back, held, a moment from now.
-	w.after(30*time.Second, w.releaseHolds)
 	for i := range w.nodes {
 		w.updateNode(i, func(n *kustomization) {
 			n.selected, n.suspended = w.plan.Nodes[i].Selected, false
@@ -300,15 +297,18 @@ func (w *world) pacify() {
 			w.appliers[i].trigger()
 		}
 	}
+	w.releaseHolds()
+	// What vanished a moment ago may be put back, held, a moment from now.
+	w.after(30*time.Second, w.releaseHolds)
 	w.after(peace, w.demandPeace)
 }
 
-// releaseHolds ends every hold, and unpins what is not managed.
+// releaseHolds ends every hold, and unpins what is not in scope.
 func (w *world) releaseHolds() {
 	for i := range w.sources {
 		switch s := w.sources[i].live().value; {
 		case w.plan.Sources[i].still():
-		case s.commit != "" && !s.managed:
+		case s.commit != "" && !w.inScope(i):
 			w.actOnPin(Action{Kind: DropPin}, i)
 		case s.commit != "" && (s.held() || len(s.foreign) > 0):
 			w.actOnPin(Action{Kind: Release}, i)

@@ -170,5 +170,7 @@ func Report(p Plan, o Options) string {
 	if v == nil {
 		return "no violation"
 	}
-	return fmt.Sprintf("invariant (%s) is violated: %s\n%s%s", v.Invariant, v.Text, p, strings.Join(v.History, "\n"))
+	const shown = 100
+	return fmt.Sprintf("invariant (%s) is violated: %s\n%s%s", v.Invariant, v.Text, p,
+		strings.Join(v.History[max(0, len(v.History)-shown):], "\n"))
 }

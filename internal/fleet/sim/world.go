@@ -169,7 +169,7 @@ func (w *world) updateNode(i int, change func(*kustomization)) {
 	before := w.nodes[i].live().value
 	w.nodes[i].update(w.now, change)
 	if after := w.nodes[i].live().value; after.lastApplied != before.lastApplied ||
-		after.lastAttempted != before.lastAttempted || after.ready.Status == fleet.False {
+		after.lastAttempted != before.lastAttempted || after.ready.Reason != before.ready.Reason && after.ready.Reason == "HealthCheckFailed" {
 		w.log("n%d: Ready %s (%s), applied %q, attempted %q", i, after.ready.Status, after.ready.Reason, after.lastApplied, after.lastAttempted)
 	}
 }
