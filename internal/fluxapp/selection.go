@@ -6,7 +6,7 @@ package fluxapp
 import (
 	imagev1 "github.com/fluxcd/image-reflector-controller/api/v1"
 	fluxmeta "github.com/fluxcd/pkg/apis/meta"
-	"k8s.io/apimachinery/pkg/api/meta"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -62,7 +62,7 @@ func (i Intent) selectedTag(observed Objects) (string, bool) {
 	if repository.Spec.Image != i.Repository.Image || policySpecRange(policy) != i.Version.Text() {
 		return "", false
 	}
-	ready := meta.FindStatusCondition(policy.Status.Conditions, fluxmeta.ReadyCondition)
+	ready := apimeta.FindStatusCondition(policy.Status.Conditions, fluxmeta.ReadyCondition)
 	if ready == nil || ready.Status != metav1.ConditionTrue || !speaksOf(ready, policy) {
 		return "", false
 	}

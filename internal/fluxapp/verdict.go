@@ -10,7 +10,7 @@ import (
 	imagev1 "github.com/fluxcd/image-reflector-controller/api/v1"
 	fluxmeta "github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	fluxappv1 "github.com/isometry/wavefront-controller/api/apps/v1"
@@ -49,7 +49,7 @@ func (i Intent) Judge(observed Objects) Verdict {
 			return *verdict
 		}
 	}
-	ready := meta.FindStatusCondition(observed.HelmRelease.Status.Conditions, fluxmeta.ReadyCondition)
+	ready := apimeta.FindStatusCondition(observed.HelmRelease.Status.Conditions, fluxmeta.ReadyCondition)
 	return Verdict{State: Ready, Reason: ready.Reason, Message: ready.Message}
 }
 
@@ -114,11 +114,11 @@ func (i Intent) released(observed Objects) *Verdict {
 // condition about an older generation is no answer, unless the object is
 // suspended, for then nobody will speak of the present one.
 func (i Intent) answer(kind string, object metav1.Object, conditions []metav1.Condition, suspended bool) *Verdict {
-	ready := meta.FindStatusCondition(conditions, fluxmeta.ReadyCondition)
+	ready := apimeta.FindStatusCondition(conditions, fluxmeta.ReadyCondition)
 	if ready == nil || (!suspended && !speaksOf(ready, object)) {
 		return i.awaited(kind)
 	}
-	stalled := meta.FindStatusCondition(conditions, fluxmeta.StalledCondition)
+	stalled := apimeta.FindStatusCondition(conditions, fluxmeta.StalledCondition)
 	switch {
 	case stalled != nil && stalled.Status == metav1.ConditionTrue && (suspended || speaksOf(stalled, object)):
 		return i.says(Stalled, kind, stalled.Reason, stalled.Message)

@@ -10,7 +10,7 @@ import (
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	imagev1 "github.com/fluxcd/image-reflector-controller/api/v1"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -67,7 +67,7 @@ func kindsOf(names []string) []childKind {
 type watches struct {
 	controller controller.Controller
 	cache      cache.Cache
-	mapper     meta.RESTMapper
+	mapper     apimeta.RESTMapper
 	handler    handler.EventHandler
 
 	mu      sync.Mutex
@@ -85,7 +85,7 @@ func (w *watches) ensure(kinds []childKind) ([]childKind, error) {
 			continue
 		}
 		_, err := w.mapper.RESTMapping(kind.gvk.GroupKind(), kind.gvk.Version)
-		if meta.IsNoMatchError(err) {
+		if apimeta.IsNoMatchError(err) {
 			missing = append(missing, kind)
 			continue
 		}

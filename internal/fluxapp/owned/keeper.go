@@ -9,7 +9,7 @@ import (
 	"maps"
 
 	"github.com/fluxcd/pkg/ssa"
-	"k8s.io/apimachinery/pkg/api/meta"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -231,7 +231,7 @@ func (k *Keeper) get(ctx context.Context, ref Ref) (*unstructured.Unstructured, 
 	switch {
 	case err == nil:
 		return found, nil
-	case client.IgnoreNotFound(err) == nil, meta.IsNoMatchError(err):
+	case client.IgnoreNotFound(err) == nil, apimeta.IsNoMatchError(err):
 		return nil, nil
 	default:
 		return nil, fmt.Errorf("failed to get %s: %w", ref.Subject(), err)

@@ -14,9 +14,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -34,7 +34,11 @@ type bench struct {
 
 func newBench(objects ...client.Object) *bench {
 	b := &bench{owner: &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "owner", UID: "owner-uid"}}}
-	b.Client = fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(append(objects, b.owner)...).WithReturnManagedFields().Build()
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		panic(err)
+	}
+	b.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(objects, b.owner)...).WithReturnManagedFields().Build()
 	counted := interceptor.NewClient(b.Client.(client.WithWatch), interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 			b.requests++
