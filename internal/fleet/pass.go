@@ -22,9 +22,22 @@ type descent struct {
 	contested nearest
 }
 
+// knowingNothing is what a root learns.
+var knowingNothing = descent{
+	full: true, gate: true,
+	fullBlocker: nobody, gateBlocker: nobody, cycle: nobody, contested: nobody,
+	fullOldest: none, gateOldest: none,
+}
+
 // descend carries the values of section "the graph" from roots to leaves, in
 // one pass.
 func (j *judge) descend() {
+	for v := range j.nodes {
+		if j.nodes[v].inCycle {
+			// Some of a cycle's nodes are asked before it is their turn.
+			j.nodes[v].down = knowingNothing
+		}
+	}
 	for _, v := range j.topological {
 		n := &j.nodes[v]
 		n.wave = none
@@ -46,11 +59,7 @@ func (j *judge) descend() {
 
 // inherit combines what the parents know.
 func (j *judge) inherit(v int32) descent {
-	d := descent{
-		full: true, gate: true,
-		fullBlocker: nobody, gateBlocker: nobody, cycle: nobody, contested: nobody,
-		fullOldest: none, gateOldest: none,
-	}
+	d := knowingNothing
 	for _, p := range j.parents.of(v) {
 		parent := &j.nodes[p]
 		up := &parent.down
@@ -89,11 +98,8 @@ func (d *descent) inheritMarks(j *judge, p int32) {
 // direct is what a node knows of itself alone; a wrong reading of the rules that
 // tests must notice.
 func (j *judge) direct(p int32) *descent {
-	d := descent{
-		full: j.nodes[p].settled, gate: true,
-		fullBlocker: nobody, gateBlocker: nobody, fullOldest: none, gateOldest: none,
-	}
-	if !d.full {
+	d := knowingNothing
+	if d.full = j.nodes[p].settled; !d.full {
 		d.fullBlocker = nearest{node: p}
 	}
 	if j.isObserved(&j.nodes[p]) {

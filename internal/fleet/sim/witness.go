@@ -75,7 +75,7 @@ func (n *witness) look() {
 		if k.suspended || deployed == s.artifact || s.artifactAt > n.w.now-informerLag {
 			n.asGate[i] = n.w.now
 		}
-		if n.w.releases[i] != nil && n.w.helmers[i].deployed != chartVersion(deployed) {
+		if n.w.releases[i] != nil && n.w.helmers[i].deployed != chartVersion(s.artifact) {
 			continue
 		}
 		if s.commit == "" && (k.suspended || deployed == s.artifact) || s.artifact == s.commit && deployed == s.commit {
