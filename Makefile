@@ -12,9 +12,7 @@ GOLANGCI_LINT_VERSION := v2.12.2
 CONTROLLER_GEN := $(BIN)/controller-gen-$(CONTROLLER_GEN_VERSION)
 GOLANGCI_LINT := $(BIN)/golangci-lint-$(GOLANGCI_LINT_VERSION)
 
-# Packages and time limit of `make test`; GO_TEST_ARGS='-run X' narrows it down.
-PKG ?= ./...
-GO_TEST_TIMEOUT ?= 40m
+# More arguments of `go test`, in every target that runs tests: GO_TEST_ARGS='-run X'.
 GO_TEST_ARGS ?=
 
 -include $(wildcard hack/*.mk)
@@ -68,14 +66,24 @@ verify: generate tidy fmt ## Fail if generated files, formatting or go.mod drift
 ##@ Tests
 
 .PHONY: test
-test: deps programs vet ## Run everything: static checks, package tests, and tests on the real control plane
-	@echo "test: go test $(PKG)"
-	go test -timeout $(GO_TEST_TIMEOUT) -p 2 $(GO_TEST_ARGS) $(PKG)
+test: deps programs ## Run everything: static checks, package tests, and tests on the real control plane
+	@echo "test: static checks"
+	@$(MAKE) --no-print-directory vet
+	@$(MAKE) --no-print-directory unit
+	@$(MAKE) --no-print-directory e2e
 	@$(MAKE) --no-print-directory test-modules
+	@echo "test: everything passed"
 
 .PHONY: unit
 unit: ## Run the tests that need no control plane
-	go test -timeout 10m ./api/... ./cmd/... ./internal/...
+	@echo "test: packages"
+	go test -timeout 20m $(GO_TEST_ARGS) . ./api/... ./cmd/... ./hack/... ./internal/...
+
+# One package after the other: each runs control planes of its own, and many tests at once.
+.PHONY: e2e
+e2e: deps programs ## Run the tests on the real control plane
+	@echo "test: on the real control plane"
+	go test -p 1 -timeout 20m $(GO_TEST_ARGS) ./tests/...
 
 .PHONY: race
 race: ## Run the package tests under the race detector
