@@ -60,6 +60,10 @@ type fixture struct {
 	catalog *env.Repository
 	// sources are what the catalog renders.
 	sources map[string]*sourcev1.GitRepository
+
+	mu sync.Mutex
+	// pushed are the commits of all sources in the order of their pushes.
+	pushed []string
 }
 
 // newFixture makes a fleet on the control plane that all tests share, with the
@@ -198,7 +202,15 @@ func (f *fixture) push(node string) string {
 	f.t.Helper()
 	commit, err := f.Push(f.ctx, node, testfleet.Release{})
 	f.ok(err)
+	f.note(commit)
 	return commit
+}
+
+// note remembers the order of pushes.
+func (f *fixture) note(commit string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.pushed = append(f.pushed, commit)
 }
 
 func (f *fixture) awaitApplied(node, commit string) {
