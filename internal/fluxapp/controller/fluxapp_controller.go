@@ -9,9 +9,9 @@ import (
 
 	fluxmeta "github.com/fluxcd/pkg/apis/meta"
 	fluxcontroller "github.com/fluxcd/pkg/runtime/controller"
-	"github.com/fluxcd/pkg/runtime/events"
 	"github.com/fluxcd/pkg/runtime/patch"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	kubeevents "k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -38,7 +38,7 @@ type Reconciler struct {
 	live      client.Reader
 	keeper    *owned.Keeper
 	watches   *watches
-	recorder  events.Recorder
+	recorder  kubeevents.AnnotatedEventRecorder
 	announced *announcements
 	metrics   fluxcontroller.Metrics
 }

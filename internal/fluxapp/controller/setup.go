@@ -43,7 +43,8 @@ const (
 
 // Options are what the controller needs from the manager's owner.
 type Options struct {
-	// EventRecorder gets the events. Nil means that none are emitted.
+	// EventRecorder gets the events, from a queue: a slow one delays no
+	// reconciliation. Nil means that none are emitted.
 	EventRecorder events.Recorder
 	// Metrics records Flux's gotk_* metrics; its zero value records none.
 	Metrics fluxcontroller.Metrics
@@ -64,10 +65,14 @@ func SetupWithManager(mgr ctrl.Manager, options Options) error {
 	if recorder == nil {
 		recorder = events.NewNopRecorder()
 	}
+	queue := newEventQueue(recorder, mgr.GetLogger().WithName(ControllerName), eventQueueSize)
+	if err := mgr.Add(queue); err != nil {
+		return fmt.Errorf("failed to add event queue to the manager: %w", err)
+	}
 	reconciler := &Reconciler{
 		client:    mgr.GetClient(),
 		live:      mgr.GetAPIReader(),
-		recorder:  recorder,
+		recorder:  queue,
 		announced: newAnnouncements(),
 		metrics:   options.Metrics,
 		keeper: owned.NewKeeper(mgr.GetClient(), mgr.GetAPIReader(),
