@@ -59,8 +59,8 @@ generate: $(CONTROLLER_GEN) ## Generate deepcopy functions, CRDs and RBAC
 
 .PHONY: verify
 verify: generate tidy fmt ## Fail if generated files, formatting or go.mod drifted
-	@if ! git diff --quiet -- . ; then \
-	  echo "these files drifted; run 'make generate tidy fmt' and commit:"; git diff --stat -- . ; exit 1; fi
+	@if [ -n "$$(git status --porcelain)" ]; then \
+	  echo "these files drifted; run 'make generate tidy fmt' and commit:"; git status --short; git diff --stat; exit 1; fi
 	@echo "verify: nothing drifted"
 
 ##@ Tests
