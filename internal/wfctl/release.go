@@ -235,7 +235,7 @@ func (p *program) adoptable(ctx context.Context, c client.Client, obj *wavefront
 // owned reads all sources that carry the Wavefront's owner annotation.
 func (p *program) owned(ctx context.Context, c client.Client, obj *wavefrontv1.Wavefront) ([]*target, error) {
 	list := &sourcev1.GitRepositoryList{}
-	if err := c.List(ctx, list); err != nil {
+	if err := c.List(ctx, list); err != nil && !absent(err) { // Flux may be uninstalled already
 		return nil, explainAPI("list GitRepositories", err)
 	}
 	var targets []*target
