@@ -39,7 +39,8 @@ type Target struct {
 // Schedule is the poll policy of one Wavefront.
 type Schedule struct {
 	// Interval between two sweeps, jittered by a tenth either way. A source
-	// that was listed less than half an interval ago is left out of a sweep.
+	// that was listed less than half an interval before a sweep is listed an
+	// interval after that instead.
 	Interval time.Duration
 	// Timeout of one listing.
 	Timeout time.Duration

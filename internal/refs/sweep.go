@@ -54,18 +54,21 @@ func (o *Observer) jitter(interval time.Duration) time.Duration {
 }
 
 // sweep starts the sweep of a tick. Sources that fail keep their own pace, and
-// those that were listed a moment ago wait for the next one.
+// those that were listed a moment ago are due an interval after that.
 func (o *Observer) sweep(w *wave, now fleet.Instant) {
 	w.tick = now.At + o.jitter(w.schedule.Interval)
 	o.expire(now.Seq)
 	fresh := &sweep{at: now, pending: map[fleet.ID]bool{}}
 	for id := range w.members {
 		s := o.sources[id]
-		recent := !s.started.IsZero() && now.At-s.started.At < w.schedule.Interval/2
-		if s.failures > 0 || recent {
+		if s.failures > 0 {
 			continue
 		}
-		s.ask(now.At)
+		due := now.At
+		if !s.started.IsZero() && due-s.started.At < w.schedule.Interval/2 {
+			due = s.started.At + w.schedule.Interval
+		}
+		s.ask(due)
 		o.consider(s, now)
 		if !s.queued.IsZero() {
 			fresh.pending[id] = true
