@@ -48,7 +48,7 @@ func (p *program) recordEvent(ctx context.Context, c client.Client, on picture.R
 		return err
 	}
 	event := &eventsv1.Event{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: on.Name + ".", Namespace: eventNamespace},
+		ObjectMeta: metav1.ObjectMeta{GenerateName: on.Name + "-", Namespace: eventNamespace},
 		EventTime:  metav1.NewMicroTime(p.now()), Type: corev1.EventTypeNormal,
 		ReportingController: wavefrontv1.CLIFieldManager, ReportingInstance: cut(p.origin(), 128),
 		Action: pl.action, Reason: pl.reason, Note: cut(p.auditNote(ctx, c, s, f), maxNote),
