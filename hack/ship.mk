@@ -68,7 +68,8 @@ chart: ## Generate what the chart takes from the overlays, and its README
 ##@ Documentation
 
 .PHONY: generate-docs
-generate-docs: chart ## Generate the chart's files (called by generate)
+generate-docs: chart ## Generate the chart's files and the table of flags (called by generate)
+	@go run . --help 2>&1 | go run ./hack/release/flagdocs docs/README.md
 
 ##@ Tests
 
@@ -83,3 +84,7 @@ test-modules: ## Run the tests of the modules beside the project's (called by te
 .PHONY: tidy-modules
 tidy-modules: ## Tidy the modules beside the project's
 	@set -e; for module in $(TEST_MODULES); do (cd $$module && go mod tidy); done
+
+.PHONY: lint-workflows
+lint-workflows: ## Check the GitHub workflows
+	hack/release/tools.sh actionlint && $(BIN)/actionlint

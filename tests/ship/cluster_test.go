@@ -16,9 +16,11 @@ import (
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	fluxmeta "github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	wavefrontv1 "github.com/isometry/wavefront-controller/api/wavefront/v1alpha1"
@@ -44,6 +46,7 @@ var (
 func TestMain(m *testing.M) { os.Exit(runAll(m)) }
 
 func runAll(m *testing.M) int {
+	ctrl.SetLogger(logr.Discard())
 	var err error
 	if managerFolder, err = os.MkdirTemp("", "wavefront-ship-"); err != nil {
 		panic(err)
@@ -60,16 +63,23 @@ type site struct {
 	repository *env.Repository
 }
 
-// newSite starts a control plane whose Deployments run, with an empty repository.
+// newSite starts a control plane whose Deployments run, with an empty repository. The
+// controller is the work tree's, whatever the image.
 func newSite(t *testing.T) *site {
 	t.Helper()
+	return newSiteWith(t, func(string) (string, error) { return manager() })
+}
+
+// newSiteWith says which program an image is.
+func newSiteWith(t *testing.T, binaryFor func(image string) (string, error)) *site {
+	t.Helper()
 	g := NewWithT(t)
-	binary, err := manager()
+	_, err := manager()
 	g.Expect(err).NotTo(HaveOccurred())
 	e := env.ForTest(t, env.Options{})
 	repository, err := e.Git().Create(t.Context(), "cluster")
 	g.Expect(err).NotTo(HaveOccurred())
-	return &site{Env: e, Kubelet: kubelet.Run(t, e, kubelet.BinaryOf(binary)), repository: repository}
+	return &site{Env: e, Kubelet: kubelet.Run(t, e, binaryFor), repository: repository}
 }
 
 // bootstrap commits the cluster's repository and applies what `flux bootstrap` writes

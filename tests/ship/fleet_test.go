@@ -40,8 +40,16 @@ type exampleFleet struct {
 // newExampleFleet installs the controller and has Flux apply the example.
 func newExampleFleet(t *testing.T) *exampleFleet {
 	t.Helper()
+	s := newSite(t)
+	s.deploy(t, installer(t, "config/default"))
+	return s.exampleFleet(t)
+}
+
+// exampleFleet has Flux apply the example, and waits until it did.
+func (s *site) exampleFleet(t *testing.T) *exampleFleet {
+	t.Helper()
 	g := NewWithT(t)
-	fleet := &exampleFleet{site: newSite(t), teams: map[string]*env.Repository{}}
+	fleet := &exampleFleet{site: s, teams: map[string]*env.Repository{}}
 	for _, name := range flotillaNames {
 		repo, err := fleet.Git().Create(t.Context(), "fleet/"+name)
 		g.Expect(err).NotTo(HaveOccurred())
@@ -55,7 +63,6 @@ func newExampleFleet(t *testing.T) *exampleFleet {
 	for path, content := range fleet.cluster {
 		fleet.cluster[path] = strings.ReplaceAll(content, fleetGit, base)
 	}
-	fleet.deploy(t, "config/default")
 	fleet.bootstrap(t, clusterPath, fleet.cluster)
 	for _, name := range flotillaNames {
 		fleet.expectKustomization(t, flotillas, name)
@@ -63,11 +70,11 @@ func newExampleFleet(t *testing.T) *exampleFleet {
 	return fleet
 }
 
-// deploy applies what `make deploy` applies.
-func (s *site) deploy(t *testing.T, overlay string, args ...string) {
+// deploy applies an installer, as `make deploy` does.
+func (s *site) deploy(t *testing.T, installer string) {
 	t.Helper()
 	g := NewWithT(t)
-	objs, err := env.Decode([]byte(installer(t, overlay, args...)))
+	objs, err := env.Decode([]byte(installer))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(s.Apply(t.Context(), objs...)).To(Succeed())
 }
@@ -77,6 +84,42 @@ func (f *exampleFleet) setMode(t *testing.T, mode wavefrontv1.Mode) {
 	t.Helper()
 	f.commit(t, "Switch to "+string(mode), env.Files{
 		fleetManifest: strings.Replace(f.cluster[fleetManifest], "mode: Shadow", "mode: "+string(mode), 1),
+	})
+}
+
+// enforce switches to Enforce and waits until every source is pinned and all is quiet.
+func (f *exampleFleet) enforce(t *testing.T) {
+	t.Helper()
+	f.setMode(t, wavefrontv1.ModeEnforce)
+	f.expectWavefront(t, "fleet", func(g Gomega, wavefront *wavefrontv1.Wavefront) {
+		g.Expect(wavefront.GetMode()).To(Equal(wavefrontv1.ModeEnforce))
+		g.Expect(wavefront.Status.Phase).To(Equal(wavefrontv1.PhaseQuiescent))
+		for _, name := range flotillaNames {
+			_, manager := f.pin(t.Context(), g, name)
+			g.Expect(manager).To(Equal(wavefrontv1.FieldManager))
+		}
+	})
+}
+
+// pushAll pushes to every flotilla, what depends on the others first.
+func (f *exampleFleet) pushAll(t *testing.T) map[string]string {
+	t.Helper()
+	pushed := map[string]string{}
+	for i := len(flotillaNames) - 1; i >= 0; i-- {
+		pushed[flotillaNames[i]] = f.push(t, flotillaNames[i])
+	}
+	return pushed
+}
+
+// expectRolledOut waits until every flotilla is at its commit and all is quiet.
+func (f *exampleFleet) expectRolledOut(t *testing.T, commits map[string]string) {
+	t.Helper()
+	f.expectWavefront(t, "fleet", func(g Gomega, wavefront *wavefrontv1.Wavefront) {
+		for name, commit := range commits {
+			pinned, _ := f.pin(t.Context(), g, name)
+			g.Expect(pinned).To(Equal(commit), name)
+		}
+		g.Expect(wavefront.Status.Phase).To(Equal(wavefrontv1.PhaseQuiescent))
 	})
 }
 
@@ -142,6 +185,7 @@ func (f *exampleFleet) followPins(t *testing.T) func() []string {
 // TestExampleFleet walks the fleet owner's guide: apply the tree, look at Shadow,
 // switch to Enforce by a commit, and push in the wrong order.
 func TestExampleFleet(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	fleet := newExampleFleet(t)
 	fleet.expectWavefront(t, "fleet", func(g Gomega, wavefront *wavefrontv1.Wavefront) {
@@ -155,27 +199,8 @@ func TestExampleFleet(t *testing.T) {
 		g.Expect(commit).To(BeEmpty(), "Shadow pins nothing")
 	}
 
-	fleet.setMode(t, wavefrontv1.ModeEnforce)
-	fleet.expectWavefront(t, "fleet", func(g Gomega, wavefront *wavefrontv1.Wavefront) {
-		g.Expect(wavefront.GetMode()).To(Equal(wavefrontv1.ModeEnforce))
-		g.Expect(wavefront.Status.Phase).To(Equal(wavefrontv1.PhaseQuiescent))
-		for _, name := range flotillaNames {
-			_, manager := fleet.pin(t.Context(), g, name)
-			g.Expect(manager).To(Equal(wavefrontv1.FieldManager))
-		}
-	})
-
+	fleet.enforce(t)
 	moved := fleet.followPins(t)
-	want := map[string]string{}
-	for i := len(flotillaNames) - 1; i >= 0; i-- {
-		want[flotillaNames[i]] = fleet.push(t, flotillaNames[i])
-	}
-	fleet.expectWavefront(t, "fleet", func(g Gomega, wavefront *wavefrontv1.Wavefront) {
-		for name, commit := range want {
-			pinned, _ := fleet.pin(t.Context(), g, name)
-			g.Expect(pinned).To(Equal(commit), name)
-		}
-		g.Expect(wavefront.Status.Phase).To(Equal(wavefrontv1.PhaseQuiescent))
-	})
+	fleet.expectRolledOut(t, fleet.pushAll(t))
 	g.Expect(moved()).To(Equal(flotillaNames), "pins move in the order of the dependencies, not of the pushes")
 }

@@ -23,6 +23,7 @@ const (
 // carries config/flux, which fetches the project at a release and applies it. The
 // controller then runs under the roles that kustomize-controller applied.
 func TestInstallAsFluxKustomization(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	s := newSite(t)
 	release, err := s.Git().Create(t.Context(), "wavefront-controller")
@@ -47,6 +48,7 @@ func TestInstallAsFluxKustomization(t *testing.T) {
 // TestInstallInFluxSystem lists the installer in the flux-system/kustomization.yaml of
 // a bootstrapped repository.
 func TestInstallInFluxSystem(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	folder := clusterPath + "/flux-system/"
 	cluster := env.Files{

@@ -21,8 +21,14 @@ func tagOf(t testing.TB) string {
 // installer runs the command that `make build-installer` runs.
 func installer(t testing.TB, overlay string, args ...string) string {
 	t.Helper()
-	cmd := exec.Command("go", append([]string{"run", "./hack/release/installer", "--overlay", overlay}, args...)...)
-	cmd.Dir = repository(t)
+	return installerOf(t, repository(t), overlay, args...)
+}
+
+// installerOf does so in another work tree.
+func installerOf(t testing.TB, worktree, overlay string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("go", append([]string{"run", "-buildvcs=false", "./hack/release/installer", "--overlay", overlay}, args...)...)
+	cmd.Dir = worktree
 	out, err := cmd.Output()
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return string(out)
