@@ -54,10 +54,10 @@ type installation struct {
 	revision        int
 }
 
-// errNotReady is the state of something that will be ready later.
-type errNotReady struct{ reason, message string }
+// notReadyError is the state of something that will be ready later.
+type notReadyError struct{ reason, message string }
 
-func (e *errNotReady) Error() string { return e.message }
+func (e *notReadyError) Error() string { return e.message }
 
 func (d *helmController) setup(mgr ctrl.Manager, charts bool) error {
 	changed := builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}))
@@ -122,7 +122,7 @@ func (d *helmController) Reconcile(ctx context.Context, request ctrl.Request) (c
 
 func (d *helmController) install(ctx context.Context, release *helmv2.HelmRelease) (ctrl.Result, error) {
 	for _, step := range []func(context.Context, *helmv2.HelmRelease) error{d.dependencies, d.act} {
-		var waiting *errNotReady
+		var waiting *notReadyError
 		if err := step(ctx, release); errors.As(err, &waiting) {
 			conditions.MarkReconciling(release, fluxmeta.ProgressingWithRetryReason, "%s", waiting.message)
 			conditions.MarkFalse(release, fluxmeta.ReadyCondition, waiting.reason, "%s", waiting.message)
@@ -145,7 +145,7 @@ func (d *helmController) dependencies(ctx context.Context, release *helmv2.HelmR
 		}
 		found := &helmv2.HelmRelease{}
 		if err := d.client.Get(ctx, key, found); err != nil || !conditions.IsReady(found) || found.Status.ObservedGeneration != found.Generation {
-			return &errNotReady{helmv2.DependencyNotReadyReason, fmt.Sprintf("dependency '%s' is not ready", key)}
+			return &notReadyError{helmv2.DependencyNotReadyReason, fmt.Sprintf("dependency '%s' is not ready", key)}
 		}
 	}
 	return nil
@@ -163,7 +163,7 @@ func (d *helmController) act(ctx context.Context, release *helmv2.HelmRelease) e
 	release.Status.LastAttemptedGeneration = release.Generation
 	release.Status.LastAttemptedRevision = chart.Version
 	if values["fail"] == true {
-		return &errNotReady{helmv2.InstallFailedReason, fmt.Sprintf("Helm install failed for release %s/%s with chart %s@%s: boom",
+		return &notReadyError{helmv2.InstallFailedReason, fmt.Sprintf("Helm install failed for release %s/%s with chart %s@%s: boom",
 			release.GetReleaseNamespace(), release.GetReleaseName(), chart.Name, chart.Version)}
 	}
 	if !d.deployed(release, chart, values) {
@@ -217,7 +217,7 @@ func (d *helmController) values(ctx context.Context, release *helmv2.HelmRelease
 	for _, from := range release.Spec.ValuesFrom {
 		content, err := d.valuesFrom(ctx, release.Namespace, from)
 		if err != nil {
-			return nil, &errNotReady{"ValuesError", fmt.Sprintf("could not resolve %s chart values reference '%s/%s': %s", from.Kind, release.Namespace, from.Name, err)}
+			return nil, &notReadyError{"ValuesError", fmt.Sprintf("could not resolve %s chart values reference '%s/%s': %s", from.Kind, release.Namespace, from.Name, err)}
 		}
 		if err := yaml.Unmarshal(content, &merged); err != nil {
 			return nil, err
@@ -264,7 +264,7 @@ func (d *helmController) fetchChart(ctx context.Context, release *helmv2.HelmRel
 		if ready != nil && ready.Status == metav1.ConditionFalse {
 			message = ready.Message
 		}
-		return metadata{}, &errNotReady{"SourceNotReady", fmt.Sprintf("HelmChart '%s/%s' is not ready: %s", chart.Namespace, chart.Name, message)}
+		return metadata{}, &notReadyError{"SourceNotReady", fmt.Sprintf("HelmChart '%s/%s' is not ready: %s", chart.Namespace, chart.Name, message)}
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, chart.Status.Artifact.URL, nil)
 	if err != nil {

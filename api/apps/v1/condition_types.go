@@ -38,9 +38,9 @@ const (
 	// deleted. It is tried again.
 	ReasonPruneFailed Reason = "PruneFailed"
 
-	// ReasonServiceAccount: spec.serviceAccountName cannot be turned into
+	// ReasonServiceAccountUnusable: spec.serviceAccountName cannot be turned into
 	// registry credentials: it is missing, or has several image pull secrets.
-	ReasonServiceAccount Reason = "ServiceAccountUnusable"
+	ReasonServiceAccountUnusable Reason = "ServiceAccountUnusable"
 
 	// ReasonVersionRejected: the selected tag is not a version inside
 	// spec.chart.version, so it is not deployed.

@@ -7,7 +7,6 @@ import (
 	"context"
 	"time"
 
-	fluxmeta "github.com/fluxcd/pkg/apis/meta"
 	fluxcontroller "github.com/fluxcd/pkg/runtime/controller"
 	"github.com/fluxcd/pkg/runtime/patch"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -87,8 +86,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if app.Spec.Suspend {
 		return ctrl.Result{}, r.suspend(ctx, s)
 	}
-	err := r.advance(ctx, s)
-	return r.result(app), r.record(ctx, s, err)
+	if err := r.record(ctx, s, r.advance(ctx, s)); err != nil {
+		return ctrl.Result{}, err
+	}
+	return resultOf(app), nil
 }
 
 // advance takes the steps in their order and stops at the first that fails.
@@ -126,10 +127,10 @@ func (r *Reconciler) forget(key client.ObjectKey) {
 	r.announced.forget(key)
 }
 
-// result has a FluxApp whose credentials hang on a ServiceAccount looked at
+// resultOf has a FluxApp whose credentials hang on a ServiceAccount looked at
 // once an interval: ServiceAccounts are not watched.
-func (r *Reconciler) result(app *fluxappv1.FluxApp) ctrl.Result {
-	if app.Spec.ServiceAccountName == "" || hasCondition(app, fluxmeta.StalledCondition) {
+func resultOf(app *fluxappv1.FluxApp) ctrl.Result {
+	if app.Spec.ServiceAccountName == "" {
 		return ctrl.Result{}
 	}
 	return ctrl.Result{RequeueAfter: app.GetInterval().Duration}

@@ -29,7 +29,7 @@ var ownedConditions = []string{
 // record turns what happened into status and events, and into the error that
 // has the reconciliation tried again, if it is to be.
 func (r *Reconciler) record(ctx context.Context, s *scope, failure error) error {
-	r.recordVersions(s)
+	recordVersions(s)
 	markVerdict(s.app, verdictOf(s, failure))
 	if requested, ok := fluxmeta.ReconcileAnnotationValue(s.app.Annotations); ok && retryable(failure) == nil {
 		s.app.Status.LastHandledReconcileAt = requested
@@ -48,7 +48,7 @@ func (r *Reconciler) record(ctx context.Context, s *scope, failure error) error 
 
 // recordVersions sets what is known of the versions. While the objects cannot
 // be seen, what was known stays.
-func (r *Reconciler) recordVersions(s *scope) {
+func recordVersions(s *scope) {
 	if s.intent.App == nil {
 		return
 	}
@@ -103,10 +103,6 @@ func markVerdict(app *fluxappv1.FluxApp, verdict fluxapp.Verdict) {
 // the present generation for good: Ready or Stalled.
 func patchOptions(app *fluxappv1.FluxApp) []patch.Option {
 	return rreconcile.AddPatchOptions(app, nil, ownedConditions, StatusManager)
-}
-
-func hasCondition(app *fluxappv1.FluxApp, condition string) bool {
-	return conditions.IsTrue(app, condition)
 }
 
 // retryable returns the failure if it is to be tried again.

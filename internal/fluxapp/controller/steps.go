@@ -59,11 +59,11 @@ func (r *Reconciler) login(ctx context.Context, s *scope) error {
 	var account corev1.ServiceAccount
 	key := client.ObjectKey{Namespace: s.app.Namespace, Name: name}
 	if err := r.live.Get(ctx, key, &account); err != nil {
-		return &stepError{reason: fluxappv1.ReasonServiceAccount,
+		return &stepError{reason: fluxappv1.ReasonServiceAccountUnusable,
 			cause: fmt.Errorf("failed to get ServiceAccount %q of spec.serviceAccountName: %w", key, err)}
 	}
 	if len(account.ImagePullSecrets) > 1 && s.app.Spec.SecretRef == nil {
-		return &stepError{reason: fluxappv1.ReasonServiceAccount,
+		return &stepError{reason: fluxappv1.ReasonServiceAccountUnusable,
 			cause: fmt.Errorf("ServiceAccount %q of spec.serviceAccountName has %d image pull secrets, "+
 				"of which a HelmRepository can take one: name it in spec.secretRef", key, len(account.ImagePullSecrets))}
 	}
