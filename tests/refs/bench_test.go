@@ -61,8 +61,8 @@ func (c *wireConn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// replay answers each request as another server did the first time, so that the
-// server's own work does not count.
+// replay answers each kind of request as another server did the first time, for
+// whatever repository, so that the server's own work does not count.
 type replay struct {
 	of    http.Handler
 	mu    sync.Mutex
@@ -71,7 +71,8 @@ type replay struct {
 
 func (s *replay) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
-	key := strings.Join([]string{r.Method, r.URL.String(), r.Header.Get("Git-Protocol"), string(body)}, "\n")
+	_, path, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	key := strings.Join([]string{r.Method, path, r.Header.Get("Git-Protocol"), string(body)}, "\n")
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	recorded := s.known[key]
