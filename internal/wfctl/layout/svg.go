@@ -25,6 +25,8 @@ const (
 	minBox     = 140
 	// maxLabel bounds a label: longer ones are cut, the title holds it all.
 	maxLabel = 44
+	// legendWidth is the least width of a drawing.
+	legendWidth = 620
 	// sweeps of the ordering: more hardly change anything.
 	sweeps = 4
 )
@@ -143,8 +145,24 @@ func place(columns [][]Vertex) (boxes []box, width, height float64) {
 		}
 		x += w + columnGap
 	}
-	width = max(x-columnGap+margin, 560)
+	width = max(x-columnGap+margin, legendWidth)
+	if len(columns) > 0 && hasInnerEdge(columns[len(columns)-1]) {
+		width = max(width, x+margin)
+	}
 	return boxes, width, headHeight + max(full, 0) + 2*margin + 20
+}
+
+// hasInnerEdge tells whether edges bulge out at the right of the column.
+func hasInnerEdge(column []Vertex) bool {
+	at := index(column)
+	for _, v := range column {
+		for _, d := range v.DependsOn {
+			if _, ok := at[d]; ok {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func label(v Vertex) string {
@@ -183,12 +201,23 @@ func writeEdges(out *bufio.Writer, boxes []box) {
 			if !ok {
 				continue
 			}
-			x1, y1, x2, y2 := from.x+from.w, from.y+from.h/2, to.x, to.y+to.h/2
-			bend := max((x2-x1)/2, columnGap/2)
-			fmt.Fprintf(out, "<path d=\"M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f\"/>\n", x1, y1, x1+bend, y1, x2-bend, y2, x2, y2)
+			writeEdge(out, from, to)
 		}
 	}
 	fmt.Fprintln(out, "</g>")
+}
+
+// writeEdge bends from right to left side; between boxes of one column it stays
+// at the right of both.
+func writeEdge(out *bufio.Writer, from, to box) {
+	x1, y1, x2, y2 := from.x+from.w, from.y+from.h/2, to.x, to.y+to.h/2
+	bend := max((x2-x1)/2, columnGap/2)
+	c1, c2 := x1+bend, x2-bend
+	if from.x == to.x {
+		x2 = to.x + to.w
+		c2 = x2 + bend
+	}
+	fmt.Fprintf(out, "<path d=\"M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f\"/>\n", x1, y1, c1, y1, c2, y2, x2, y2)
 }
 
 func writeBox(out *bufio.Writer, b box) {

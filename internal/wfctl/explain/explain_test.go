@@ -1,0 +1,151 @@
+// Copyright The Wavefront Controller Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	wavefrontv1 "github.com/isometry/wavefront-controller/api/wavefront/v1alpha1"
+	"github.com/isometry/wavefront-controller/internal/fleet"
+	"github.com/isometry/wavefront-controller/internal/refs/fault"
+	"github.com/isometry/wavefront-controller/internal/wfctl/picture"
+)
+
+func ref(name string) picture.Ref {
+	return picture.Ref{Kind: "Kustomization", Namespace: "apps", Name: name}
+}
+
+// waiting is a node with a commit that waits for a reason.
+func waiting(name string, reason fleet.Reason, by string) picture.Node {
+	source := picture.Ref{Kind: "GitRepository", Namespace: "apps", Name: name + "-repo"}
+	n := picture.Node{
+		Ref: ref(name), Role: "Pinned", State: "Pending", Source: &source,
+		Pin: strings.Repeat("a", 40), Observed: strings.Repeat("b", 40),
+	}
+	if reason != "" {
+		n.Blocked = &picture.Block{Reason: string(reason)}
+		if by != "" {
+			r := ref(by)
+			n.Blocked.Ancestor = &r
+		}
+	}
+	return n
+}
+
+func explain(p *picture.Picture, name string) Explanation {
+	e := Explainer{Picture: p, Now: time.Unix(0, 0), Command: func(args string) string { return "wfctl " + args }}
+	return e.Explain(p.Node(ref(name)))
+}
+
+func all(e Explanation) string {
+	var texts []string
+	for _, s := range e.Chain {
+		texts = append(texts, s.Object.Path()+" "+s.Text)
+	}
+	return strings.Join(append(texts, append(e.Fix, e.ToMove)...), "\n")
+}
+
+// TestEveryReason: each reason has a sentence and something that helps.
+func TestEveryReason(t *testing.T) {
+	t.Parallel()
+	tests := map[fleet.Reason]struct {
+		by   string
+		with func(*picture.Picture)
+		says []string
+	}{
+		fleet.AncestorUnhealthy: {"db", func(p *picture.Picture) {
+			p.Nodes[1].State, p.Nodes[1].Blocked, p.Nodes[1].Trouble = "Unhealthy", nil, "timeout"
+		},
+			[]string{"is unhealthy: timeout", "push a fix to the branch of apps/db-repo", "force-admit apps/app-repo"}},
+		fleet.AncestorPending: {"db", func(p *picture.Picture) { p.Nodes[1].State, p.Nodes[1].Blocked = "Converging", nil },
+			[]string{"is on its way to pin aaaaaaaa", "kubectl -n apps describe kustomization db"}},
+		fleet.AncestorHeld: {"db", func(p *picture.Picture) {
+			p.Nodes[1].Blocked.Reason, p.Nodes[1].Hold = string(fleet.SelfHeld), &picture.Hold{Reason: "HandPin", Manager: "kubectl-edit"}
+		}, []string{"was pinned by hand (kubectl-edit)", "wfctl release apps/db-repo"}},
+		fleet.AncestorUnobserved:  {"db", nil, []string{"is listed anew first", "wfctl reconcile"}},
+		fleet.AncestorMissing:     {"gone", nil, []string{"does not exist", "create Kustomization/apps/gone"}},
+		fleet.AncestorNotEnrolled: {"db", func(p *picture.Picture) { p.Nodes[1].Blocked.Reason = string(fleet.NotEnrolled) }, []string{"paced, ten at a time"}},
+		fleet.SelfHeld: {"", func(p *picture.Picture) { p.Nodes[0].Hold = &picture.Hold{Reason: "Suspend"} },
+			[]string{"flux -n apps resume source git app-repo"}},
+		fleet.SelfUnobserved: {"", func(p *picture.Picture) { p.Nodes[0].ObservationError = `Unauthorized: secret "apps/x"` },
+			[]string{"could not be listed", "renew them"}},
+		fleet.NotEnrolled:         {"", nil, []string{"has no pin yet", "describe gitrepository app-repo"}},
+		fleet.SharedSourceBlocked: {"db", nil, []string{"shares its source with apps/db"}},
+		fleet.GraphCycle: {"", func(p *picture.Picture) { p.Cycles = [][]picture.Ref{{ref("x"), ref("y"), ref("x")}} },
+			[]string{"apps/x -> apps/y -> apps/x"}},
+		fleet.Contested: {"db", nil, []string{"(Kustomization/apps/db)", "spec.nodes.selector"}},
+		fleet.Suspended: {"", nil, []string{"wfctl resume"}},
+	}
+	for reason := range blockSentences {
+		tt, ok := tests[reason]
+		t.Run(string(reason), func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			g.Expect(ok).To(BeTrue(), "every reason has a test")
+			p := &picture.Picture{Nodes: []picture.Node{waiting("app", reason, tt.by), waiting("db", fleet.Suspended, "")}}
+			p.Wavefront.Mode = wavefrontv1.ModeEnforce
+			if tt.with != nil {
+				tt.with(p)
+			}
+			got := explain(p, "app")
+			for _, text := range tt.says {
+				g.Expect(all(got)).To(ContainSubstring(text))
+			}
+			g.Expect(got.Fix).NotTo(BeEmpty())
+			g.Expect(got.ToMove).NotTo(BeEmpty())
+		})
+	}
+}
+
+// TestChain: the walk ends at the root, however long, and never runs in circles.
+func TestChain(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	p := &picture.Picture{}
+	for i := range 500 {
+		p.Nodes = append(p.Nodes, waiting(fmt.Sprintf("n%d", i), fleet.AncestorPending, fmt.Sprintf("n%d", i+1)))
+	}
+	p.Nodes = append(p.Nodes, waiting("n500", "", ""))
+	got := explain(p, "n0")
+	g.Expect(got.Chain).To(HaveLen(501))
+	g.Expect(got.Root).To(Equal(ref("n500")))
+
+	p.Nodes[500] = waiting("n500", fleet.AncestorPending, "n250")
+	g.Expect(explain(p, "n0").Chain).To(HaveLen(502))
+
+	p.Wavefront.MembersOmitted = 3
+	p.Nodes = p.Nodes[:1]
+	g.Expect(all(explain(p, "n0"))).To(ContainSubstring("explain --derive"))
+}
+
+func TestEveryListingFault(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	for _, kind := range fault.Kinds() {
+		if kind == fault.Canceled {
+			continue // the process stopped: nobody reads on
+		}
+		g.Expect(listingFixes).To(HaveKey(kind))
+	}
+}
+
+func TestHolds(t *testing.T) {
+	t.Parallel()
+	for _, reason := range []fleet.HoldReason{fleet.HandPin, fleet.Declared, fleet.Suspend, fleet.UnsupportedRef} {
+		t.Run(string(reason), func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			n := waiting("app", fleet.SelfHeld, "")
+			n.Hold = &picture.Hold{Reason: string(reason), Manager: "somebody"}
+			got := explain(&picture.Picture{Nodes: []picture.Node{n}}, "app")
+			g.Expect(got.Fix).To(HaveLen(1))
+			g.Expect(got.Fix[0]).NotTo(ContainSubstring("see who holds it"))
+		})
+	}
+}
