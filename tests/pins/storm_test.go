@@ -103,6 +103,7 @@ func (f *fixture) checkPushOrder(mark int64, ancestor, name string) {
 		if best = max(best, state); best < needs[w.commit] {
 			f.t.Errorf("%s was admitted to %s with %s at its commit number %d, although number %d had been pushed before",
 				w.commit, name, ancestor, best, needs[w.commit])
+			f.logWrites(ancestor, order, above, w.RequestReceived)
 		}
 	}
 	f.t.Logf("%d admissions to %s behind %s", checked, name, ancestor)
@@ -114,7 +115,10 @@ func (f *fixture) storm(random *rand.Rand) {
 	f.t.Helper()
 	managers := []string{kubectlEdit, "kubectl-patch", "wfctl", "somebody"}
 	orders := map[string][]string{}
-	for range edits {
+	for i := range edits {
+		if i%30 == 29 {
+			f.calm()
+		}
 		name := []string{"db", "app"}[random.IntN(2)]
 		if len(orders[name]) == 0 || random.IntN(20) == 0 {
 			orders[name] = f.commits(name)
@@ -134,6 +138,22 @@ func (f *fixture) storm(random *rand.Rand) {
 		}
 		pauseRandomly(f.ctx, random, 150*time.Millisecond)
 	}
+}
+
+// calm ends the holds until something is admitted again.
+func (f *fixture) calm() {
+	f.t.Helper()
+	before := testfleet.PinOf(f.get("app"))
+	f.g.Eventually(func(g Gomega) {
+		for _, name := range []string{"db", "app"} {
+			if held(f.get(name)) {
+				f.pinBy(kubectlEdit, name, "")
+			}
+		}
+		s := f.get("app")
+		g.Expect(held(s)).To(BeFalse())
+		g.Expect(testfleet.PinOf(s)).NotTo(Or(BeEmpty(), Equal(before)))
+	}, patience, time.Second).Should(Succeed())
 }
 
 // pauseRandomly spreads the edits: people don't come all at once.
@@ -156,6 +176,17 @@ func (f *fixture) commits(name string) []string {
 		all = append(all, commit)
 	}
 	return all
+}
+
+// logWrites tells what was written to a source around a moment.
+func (f *fixture) logWrites(name string, order map[string]int, writes []sourceWrite, at time.Time) {
+	f.t.Helper()
+	for _, w := range writes {
+		if d := w.RequestReceived.Sub(at); d > -10*time.Second && d < 2*time.Second {
+			f.t.Logf("%s %+6.3fs %s %s: commit number %d, artifact number %d",
+				name, d.Seconds(), w.User.Username, w.ObjectRef.Subresource, order[w.commit], order[w.artifact])
+		}
+	}
 }
 
 // checkRules shows from the audit log that the controller never forced, touched nothing
