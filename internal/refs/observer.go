@@ -47,7 +47,8 @@ type Schedule struct {
 	// ReplicaLag is what a replicated git host may lag.
 	ReplicaLag time.Duration
 	// StaleAfter is the age at which an observation says nothing any more. A
-	// failing source is tried at least every third of it.
+	// failing source is tried at least every third of it. Zero is the larger of
+	// 10m and three intervals.
 	StaleAfter time.Duration
 	// PerHostConcurrency is how many listings may run at once at one git host.
 	// Wavefronts that share a host share its limit: the smallest of those in

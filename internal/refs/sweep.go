@@ -33,9 +33,22 @@ type sweep struct {
 	done chan struct{}
 }
 
+// shortestInterval keeps a schedule that nobody validated from spinning.
+const shortestInterval = 100 * time.Millisecond
+
+// complete fills in what a schedule must not lack.
+func (s Schedule) complete() Schedule {
+	s.PerHostConcurrency = max(1, s.PerHostConcurrency)
+	s.Interval = max(shortestInterval, s.Interval)
+	if s.StaleAfter <= 0 {
+		s.StaleAfter = max(10*time.Minute, 3*s.Interval)
+	}
+	return s
+}
+
 // wave returns a Wavefront with its present schedule.
 func (o *Observer) wave(name string, s Schedule, now fleet.Instant) *wave {
-	s.PerHostConcurrency = max(1, s.PerHostConcurrency)
+	s = s.complete()
 	w := o.waves[name]
 	if w == nil {
 		w = &wave{name: name, members: map[fleet.ID]bool{}, tick: now.At + o.jitter(s.Interval)}

@@ -63,7 +63,7 @@ func pool(proxy *url.URL, o *git.AuthOptions) string {
 	}
 	digest := sha256.New()
 	for _, part := range parts {
-		fmt.Fprintf(digest, "%d:%s", len(part), part)
+		_, _ = fmt.Fprintf(digest, "%d:%s", len(part), part)
 	}
 	return hex.EncodeToString(digest.Sum(nil))
 }

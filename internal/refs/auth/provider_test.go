@@ -43,10 +43,10 @@ func enterprise(t *testing.T, status int) (data, *atomic.Int64) {
 	mux.HandleFunc("POST /api/v3/app/installations/{id}/access_tokens", func(w http.ResponseWriter, r *http.Request) {
 		if status != http.StatusOK {
 			w.WriteHeader(status)
-			fmt.Fprintf(w, `{"message":%q}`, hidden+r.Header.Get("Authorization"))
+			_, _ = fmt.Fprintf(w, `{"message":%q}`, hidden+r.Header.Get("Authorization"))
 			return
 		}
-		fmt.Fprintf(w, `{"token":"ghs_%s_%d","expires_at":%q}`, r.PathValue("id"), issued.Add(1),
+		_, _ = fmt.Fprintf(w, `{"token":"ghs_%s_%d","expires_at":%q}`, r.PathValue("id"), issued.Add(1),
 			time.Now().Add(time.Hour).Format(time.RFC3339))
 	})
 	mux.HandleFunc("GET /api/v3/orgs/team/installation", func(w http.ResponseWriter, _ *http.Request) {

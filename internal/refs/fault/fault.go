@@ -104,8 +104,9 @@ func (e *Error) Answered() bool {
 	switch e.Kind {
 	case Unauthorized, NotFound, RefMissing, Throttled, HostKey, TooLarge, Protocol:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // KindOf returns the kind of an error; empty for nil and for foreign errors.

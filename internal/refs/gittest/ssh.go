@@ -110,7 +110,7 @@ func (s *SSH) serve(conn net.Conn) {
 	s.mu.Lock()
 	s.open[conn] = true
 	s.mu.Unlock()
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	config := &ssh.ServerConfig{
 		PublicKeyCallback: func(_ ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
 			if string(key.Marshal()) != string(s.User.Signer.PublicKey().Marshal()) {
@@ -124,7 +124,7 @@ func (s *SSH) serve(conn net.Conn) {
 	if err != nil {
 		return
 	}
-	defer server.Close()
+	defer func() { _ = server.Close() }()
 	s.Connections.Add(1)
 	go ssh.DiscardRequests(requests)
 	var sessions atomic.Int64
@@ -141,7 +141,7 @@ func (s *SSH) serve(conn net.Conn) {
 		sessions.Add(1)
 		go func() {
 			defer sessions.Add(-1)
-			defer channel.Close()
+			defer func() { _ = channel.Close() }()
 			s.session(channel, requests)
 		}()
 	}

@@ -92,7 +92,7 @@ func TestHostileServers(t *testing.T) {
 	echo := func(w http.ResponseWriter, r *http.Request) {
 		user, password, _ := r.BasicAuth()
 		line := "ERR " + user + ":" + password + "@" + r.URL.String()
-		fmt.Fprintf(w, "%04x%s", len(line)+4, line)
+		_, _ = fmt.Fprintf(w, "%04x%s", len(line)+4, line)
 	}
 	loop := func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/again/info/refs?service=git-upload-pack", http.StatusFound)

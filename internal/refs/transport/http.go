@@ -85,8 +85,9 @@ func otherDialect(err error, known dialect) bool {
 		return true
 	case fault.ServerFailed:
 		return known.version == speaksUnknown
+	default:
+		return false
 	}
-	return false
 }
 
 // exchange is one listing on its way.
@@ -187,7 +188,7 @@ func (e *exchange) roundTrip(ctx context.Context, ask func(context.Context) (*ht
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	err = read(response)
 	// An answer that has been read is not worth waiting for its end.
 	stop := time.AfterFunc(drainTime, cancel)

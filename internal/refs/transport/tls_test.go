@@ -207,7 +207,7 @@ func forward(t *testing.T, user, password string) (string, *atomic.Int64) {
 				w.WriteHeader(http.StatusBadGateway)
 				return
 			}
-			defer response.Body.Close()
+			defer func() { _ = response.Body.Close() }()
 			w.Header().Set("Content-Type", response.Header.Get("Content-Type"))
 			w.WriteHeader(response.StatusCode)
 			_, _ = io.Copy(w, response.Body)
@@ -218,13 +218,13 @@ func forward(t *testing.T, user, password string) (string, *atomic.Int64) {
 			w.WriteHeader(http.StatusBadGateway)
 			return
 		}
-		defer there.Close()
+		defer func() { _ = there.Close() }()
 		w.WriteHeader(http.StatusOK)
 		here, _, err := http.NewResponseController(w).Hijack()
 		if err != nil {
 			return
 		}
-		defer here.Close()
+		defer func() { _ = here.Close() }()
 		go func() { _, _ = io.Copy(there, here) }()
 		_, _ = io.Copy(here, there)
 	}))
