@@ -19,7 +19,7 @@ const (
 	sizePerSecond = 128 << 10
 )
 
-// digest of a status without its heartbeat.
+// digest of what counts as the content of a status.
 type digest [sha256.Size]byte
 
 // schedule says when a status must be written.
@@ -59,11 +59,30 @@ func (s schedule) untilHeartbeat(now time.Time, interval time.Duration) time.Dur
 	return s.heartbeat.Add(interval).Sub(now)
 }
 
-// fingerprint returns the digest and size of a status without its heartbeat.
+// fingerprint returns the digest and size of a status without what moves by
+// itself: the heartbeat, and the words of troubles and observation errors, which
+// quote others and often count seconds or attempts. (That there is a trouble
+// counts.) They are brought up to date with the next write, at the latest by the
+// heartbeat.
 func fingerprint(status *wavefrontv1.WavefrontStatus) (digest, int) {
 	bare := *status
 	bare.LastEvaluated = nil
+	bare.Members = make([]wavefrontv1.Member, len(status.Members))
+	words := 0
+	for i, m := range status.Members {
+		words += len(m.Trouble) + len(m.ObservationError)
+		m.Trouble, m.ObservationError = some(m.Trouble), some(m.ObservationError)
+		bare.Members[i] = m
+	}
 	// A status holds nothing that can't be encoded.
 	data, _ := json.Marshal(&bare)
-	return sha256.Sum256(data), len(data)
+	return sha256.Sum256(data), len(data) + words
+}
+
+// some stands for words that are there.
+func some(words string) string {
+	if words == "" {
+		return ""
+	}
+	return "x"
 }

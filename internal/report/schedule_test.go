@@ -127,3 +127,23 @@ func TestNamesakeIsAnotherWavefront(t *testing.T) {
 	h.Expect(h.events()).To(HaveLen(2))
 	h.Expect(h.wf.Status.Nodes.Held).To(Equal(1))
 }
+
+// TestWordsOfOthersCostNoWrite: kustomize-controller says at every attempt after
+// how many milliseconds it failed.
+func TestWordsOfOthersCostNoWrite(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, wavefrontv1.ModeEnforce)
+	pass := func(trouble string) Report {
+		n := unhealthy(settledNode("a", shaA))
+		n.Trouble = trouble
+		return h.publish(Pass{Evaluation: fleetOf(n)})
+	}
+	pass("health check failed after 20ms")
+	h.step(10 * time.Second)
+	h.Expect(pass("health check failed after 21ms").Status).To(BeNil())
+	h.step(80 * time.Second)
+	h.Expect(pass("health check failed after 22ms").Status).NotTo(BeNil(), "the heartbeat brings it up to date")
+	h.Expect(h.wf.Status.Members[0].Trouble).To(Equal("health check failed after 22ms"))
+	h.step(10 * time.Second)
+	h.Expect(pass("").Status).NotTo(BeNil(), "that there is a trouble counts")
+}
