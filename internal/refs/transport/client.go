@@ -5,7 +5,6 @@ package transport
 
 import (
 	"context"
-	"net"
 	"time"
 
 	"github.com/isometry/wavefront-controller/internal/refs/auth"
@@ -24,9 +23,6 @@ type Options struct {
 	SSHHostKeyAlgos []string
 	// Limits of one answer; wire.DefaultLimits if zero.
 	Limits wire.Limits
-	// Dial opens connections that no proxy is configured for by the source; nil
-	// dials directly.
-	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Now is the time of day; time.Now if nil.
 	Now func() time.Time
 }

@@ -28,7 +28,7 @@ func dialSSH(ctx context.Context, o Options, c *auth.Credentials) (*ssh.Client, 
 		port = sshPort
 	}
 	address := net.JoinHostPort(c.URL.Hostname(), port)
-	conn, err := dialTCP(ctx, o, c, address)
+	conn, err := dialTCP(ctx, c, address)
 	if err != nil {
 		return nil, ended(ctx, err)
 	}
@@ -54,11 +54,8 @@ func ended(ctx context.Context, err error) error {
 
 // dialTCP reaches the host through the source's proxy, else through the one of
 // the environment, as go-git does.
-func dialTCP(ctx context.Context, o Options, c *auth.Credentials, address string) (net.Conn, error) {
+func dialTCP(ctx context.Context, c *auth.Credentials, address string) (net.Conn, error) {
 	if c.Proxy == nil {
-		if o.Dial != nil {
-			return o.Dial(ctx, "tcp", address)
-		}
 		return proxy.Dial(ctx, "tcp", address)
 	}
 	dialer, err := proxy.FromURL(c.Proxy, proxy.Direct)

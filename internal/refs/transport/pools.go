@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"net"
 	"net/http"
 	"net/url"
 	"sync"
@@ -86,13 +85,8 @@ func (p *httpPools) close() {
 }
 
 func (p *httpPools) newClient(c *auth.Credentials, certificates []tls.Certificate) *http.Client {
-	dial := p.options.Dial
-	if dial == nil {
-		dial = (&net.Dialer{}).DialContext
-	}
 	transport := &http.Transport{
-		Proxy:       http.ProxyFromEnvironment,
-		DialContext: dial,
+		Proxy: http.ProxyFromEnvironment,
 		TLSClientConfig: &tls.Config{
 			MinVersion:         tls.VersionTLS12,
 			Certificates:       certificates,
