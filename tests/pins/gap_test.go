@@ -4,8 +4,10 @@
 package pins
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"time"
 
 	. "github.com/onsi/gomega"
@@ -19,10 +21,11 @@ import (
 type sourceWrite struct {
 	env.AuditEvent
 	commit, artifact string
+	version          uint64
 }
 
-// writesTo returns what was written to a source since a mark, in the order of the audit
-// log. Status included.
+// writesTo returns what was written to a source since a mark, status included, in the
+// order in which it was stored: the audit log has requests in the order of their ends.
 func (f *fixture) writesTo(mark int64, name string) []sourceWrite {
 	f.t.Helper()
 	events, err := f.env.AuditLog().Since(mark)
@@ -34,6 +37,9 @@ func (f *fixture) writesTo(mark int64, name string) []sourceWrite {
 			continue
 		}
 		response := struct {
+			Metadata struct {
+				ResourceVersion string `json:"resourceVersion"`
+			} `json:"metadata"`
 			Spec struct {
 				Ref struct {
 					Commit string `json:"commit"`
@@ -48,8 +54,13 @@ func (f *fixture) writesTo(mark int64, name string) []sourceWrite {
 		if err := json.Unmarshal(e.ResponseObject, &response); err != nil {
 			continue // a dry run or a list
 		}
-		writes = append(writes, sourceWrite{e, response.Spec.Ref.Commit, testfleet.CommitOf(response.Status.Artifact.Revision)})
+		version, err := strconv.ParseUint(response.Metadata.ResourceVersion, 10, 64)
+		if err != nil {
+			continue
+		}
+		writes = append(writes, sourceWrite{e, response.Spec.Ref.Commit, testfleet.CommitOf(response.Status.Artifact.Revision), version})
 	}
+	slices.SortStableFunc(writes, func(a, b sourceWrite) int { return cmp.Compare(a.version, b.version) })
 	return writes
 }
 
