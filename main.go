@@ -11,33 +11,23 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/uuid"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	ctrlcfg "sigs.k8s.io/controller-runtime/pkg/config"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	imagev1 "github.com/fluxcd/image-reflector-controller/api/v1"
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/auth"
 	"github.com/fluxcd/pkg/cache"
-	runtimeclient "github.com/fluxcd/pkg/runtime/client"
 	runtimectrl "github.com/fluxcd/pkg/runtime/controller"
 	"github.com/fluxcd/pkg/runtime/events"
 	"github.com/fluxcd/pkg/runtime/features"
-	"github.com/fluxcd/pkg/runtime/leaderelection"
 	"github.com/fluxcd/pkg/runtime/logger"
 	"github.com/fluxcd/pkg/runtime/metrics"
-	"github.com/fluxcd/pkg/runtime/pprof"
 	"github.com/fluxcd/pkg/runtime/probes"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
@@ -45,7 +35,6 @@ import (
 	wavefrontv1 "github.com/isometry/wavefront-controller/api/wavefront/v1alpha1"
 	"github.com/isometry/wavefront-controller/internal/controller"
 	fluxappcontroller "github.com/isometry/wavefront-controller/internal/fluxapp/controller"
-	"github.com/isometry/wavefront-controller/internal/lease"
 	"github.com/isometry/wavefront-controller/internal/refs"
 	"github.com/isometry/wavefront-controller/internal/report"
 )
@@ -80,17 +69,20 @@ func run(ctx context.Context, opts *options, log logr.Logger) error {
 	if err != nil {
 		return err
 	}
-	cfg := runtimeclient.GetConfigOrDie(opts.client)
+	cfg, err := restConfig(ctx, opts.client)
+	if err != nil {
+		return err
+	}
 	guard, lock, err := newLease(cfg, opts)
 	if err != nil {
 		return err
 	}
-	mgr, err := ctrl.NewManager(cfg, managerOptions(opts, scheme, lock))
+	mgr, err := ctrl.NewManager(cfg, managerOptions(opts, gates, scheme, lock))
 	if err != nil {
 		return fmt.Errorf("failed to create the manager: %w", err)
 	}
 	probes.SetupChecks(mgr, log)
-	if err := setup(ctx, mgr, opts, gates, guard); err != nil {
+	if err := setup(mgr, opts, gates, guard); err != nil {
 		return err
 	}
 	log.Info("starting manager", "version", version)
@@ -111,67 +103,8 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// newLease returns the check that comes before each write, and the lock of leader
-// election (nil without leader election).
-func newLease(cfg *rest.Config, opts *options) (func() error, resourcelock.Interface, error) {
-	if !opts.leaderElection.Enable {
-		return lease.Unguarded, nil, nil
-	}
-	hostname, err := os.Hostname()
-	if err != nil {
-		return nil, nil, fmt.Errorf("failed to read the host's name: %w", err)
-	}
-	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, opts.runtimeNamespace,
-		leaseName(opts.labelSelector),
-		resourcelock.ResourceLockConfig{Identity: hostname + "_" + string(uuid.NewUUID())},
-		rest.AddUserAgent(cfg, "leader-election"), opts.leaderElection.RenewDeadline)
-	if err != nil {
-		return nil, nil, fmt.Errorf("failed to create the leader election lock: %w", err)
-	}
-	guard := lease.NewGuard(lock, opts.leaderElection.RenewDeadline, clock.RealClock{})
-	return guard.Check, guard, nil
-}
-
-func managerOptions(opts *options, scheme *runtime.Scheme, lock resourcelock.Interface) ctrl.Options {
-	slim := ctrlcache.TransformStripManagedFields()
-	o := ctrl.Options{
-		Scheme:                        scheme,
-		HealthProbeBindAddress:        opts.healthAddr,
-		LeaderElection:                opts.leaderElection.Enable,
-		LeaderElectionReleaseOnCancel: opts.leaderElection.ReleaseOnCancel,
-		LeaseDuration:                 &opts.leaderElection.LeaseDuration,
-		RenewDeadline:                 &opts.leaderElection.RenewDeadline,
-		RetryPeriod:                   &opts.leaderElection.RetryPeriod,
-		Logger:                        ctrl.Log,
-		Metrics: metricsserver.Options{
-			BindAddress:   opts.metricsAddr,
-			ExtraHandlers: pprof.GetHandlers(),
-		},
-		Client: client.Options{Cache: &client.CacheOptions{
-			// Secrets are read when they are needed, and never kept.
-			DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}, &corev1.ServiceAccount{}},
-		}},
-		Cache: ctrlcache.Options{ByObject: map[client.Object]ctrlcache.ByObject{
-			&wavefrontv1.Wavefront{}: {Label: opts.shard, Transform: slim},
-			&fluxappv1.FluxApp{}:     {Label: opts.shard},
-			// The owners of a source's fields are read; nobody else's are.
-			&kustomizev1.Kustomization{}: {Transform: slim},
-			&helmv2.HelmRelease{}:        {Transform: slim},
-			&sourcev1.HelmChart{}:        {Transform: slim},
-		}},
-		Controller: ctrlcfg.Controller{MaxConcurrentReconciles: opts.concurrent},
-	}
-	if lock != nil {
-		o.LeaderElectionResourceLockInterface = lock
-	}
-	if !opts.allNamespaces {
-		o.Cache.DefaultNamespaces = map[string]ctrlcache.Config{opts.runtimeNamespace: {}}
-	}
-	return o
-}
-
 // setup registers everything that the manager runs.
-func setup(ctx context.Context, mgr ctrl.Manager, opts *options, gates map[string]bool, guard func() error) error {
+func setup(mgr ctrl.Manager, opts *options, gates map[string]bool, guard func() error) error {
 	now := clock.RealClock{}
 	processClock := refs.NewClock(now)
 	published, err := report.NewMetrics(ctrlmetrics.Registry, now)
@@ -198,7 +131,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, opts *options, gates map[strin
 	if !opts.allNamespaces {
 		namespace = opts.runtimeNamespace
 	}
-	err = controller.SetupWithManager(ctx, mgr, controller.Options{
+	err = controller.SetupWithManager(mgr, controller.Options{
 		Clock: processClock, Observer: observer, Reporter: report.New(delivery, published, now),
 		Metrics: runtimectrl.NewMetrics(mgr, recorder, wavefrontv1.WavefrontFinalizer),
 		Lease:   guard, DeclarativeManagers: opts.declarativeManagers,
@@ -253,6 +186,9 @@ func (o *options) complete(log logr.Logger) (map[string]bool, error) {
 	if err := o.Complete(); err != nil {
 		return nil, err
 	}
+	if err := o.jitter.SetGlobalJitter(nil); err != nil {
+		return nil, fmt.Errorf("invalid value %d for --interval-jitter-percentage: %w", o.jitter.Percentage, err)
+	}
 	if err := o.gates.WithLogger(log).SupportedFeatures(supportedGates()); err != nil {
 		return nil, fmt.Errorf("invalid value for --feature-gates: %w", err)
 	}
@@ -268,14 +204,4 @@ func (o *options) complete(log logr.Logger) (map[string]bool, error) {
 		auth.EnableObjectLevelWorkloadIdentity()
 	}
 	return gates, nil
-}
-
-// leaseName is the name of the Lease: a shard, which sees only what its selector
-// matches, has one of its own.
-func leaseName(selector string) string {
-	const name = controllerName + "-leader-election"
-	if selector == "" {
-		return name
-	}
-	return leaderelection.GenerateID(name, selector)
 }

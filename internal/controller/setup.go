@@ -4,7 +4,6 @@
 package controller
 
 import (
-	"context"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -40,7 +39,8 @@ import (
 // +kubebuilder:rbac:groups="",resources=serviceaccounts/token,verbs=create
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Options assemble the controllers of this package.
+// Options assemble the controllers of this package. All are required but
+// Namespace and DeclarativeManagers.
 type Options struct {
 	// Clock of the process, shared with the Observer.
 	Clock *refs.Clock
@@ -58,34 +58,37 @@ type Options struct {
 	NoCrossNamespaceRefs bool
 	// Namespace is the only one that is watched; empty means all.
 	Namespace string
-	// Shard selects the Wavefronts of this process; nil means all.
+	// Shard selects the Wavefronts that this process reconciles. It sees the
+	// others too: they may claim the same sources.
 	Shard labels.Selector
-	// RateLimiter spaces retries of one object.
+	// RateLimiter spaces retries of one Wavefront, up to its poll interval.
 	RateLimiter workqueue.TypedRateLimiter[reconcile.Request]
 	// Concurrent is how many objects of one kind are reconciled at once.
 	Concurrent int
 }
 
 // SetupWithManager registers the Wavefront and the source reconcilers.
-func SetupWithManager(ctx context.Context, mgr ctrl.Manager, o Options) error {
+func SetupWithManager(mgr ctrl.Manager, o Options) error {
 	tracker := pin.NewTracker(o.Clock.Now, o.Clock.Time)
 	judge := pin.Judge{Declarative: o.DeclarativeManagers}
+	helm := newHelm(mgr)
+	// What is not installed is not asked for, past the cache either.
+	live := helm.reader(mgr.GetAPIReader())
 	writer := &pin.Writer{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Lease: o.Lease,
+		Client: mgr.GetClient(), Live: live, Lease: o.Lease,
 		Tracker: tracker, Judge: judge, Now: o.Clock.Now, Clock: o.Clock.Time,
 	}
-	helm := newHelm(mgr)
-	shared := &barrier{live: mgr.GetAPIReader(), cached: mgr.GetClient(), tracker: tracker, helm: helm, shard: o.Shard, namespace: o.Namespace}
+	shared := &barrier{live: live, cached: mgr.GetClient(), tracker: tracker, helm: helm, namespace: o.Namespace}
 	book := newLedger()
 
 	wavefronts := &WavefrontReconciler{
-		Client: mgr.GetClient(), Metrics: o.Metrics, Live: mgr.GetAPIReader(),
+		Client: mgr.GetClient(), Metrics: o.Metrics, Live: live,
 		Reader: &cluster.Reader{
 			Client: helm.reader(mgr.GetClient()), NoCrossNamespaceRefs: o.NoCrossNamespaceRefs, Newer: tracker.Newest,
 		},
 		Clock: o.Clock, Observer: o.Observer, Tracker: tracker, Virtual: pin.NewVirtual(o.Clock.Now),
-		Judge: judge, Writer: writer, Reporter: o.Reporter,
-		barrier: shared, roster: &roster{}, ledger: book,
+		Judge: judge, Writer: writer, Reporter: o.Reporter, Shard: o.Shard, Lease: o.Lease,
+		barrier: shared, roster: newRoster(), ledger: book,
 	}
 	c, err := wavefronts.setup(mgr, o)
 	if err != nil {
@@ -104,15 +107,18 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, o Options) error {
 
 // setup registers the Wavefront reconciler with everything that a pass looks at.
 func (r *WavefrontReconciler) setup(mgr ctrl.Manager, o Options) (controller.Controller, error) {
-	own := predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{})
+	own := predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{},
+		predicate.LabelChangedPredicate{}) // of the shard
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&wavefrontv1.Wavefront{}, builder.WithPredicates(own)).
 		// What one Wavefront selects concerns the others.
 		Watches(&wavefrontv1.Wavefront{}, r.roster.onAnyEvent(), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&kustomizev1.Kustomization{}, r.roster.onAnyEvent()).
 		Watches(&sourcev1.GitRepository{}, r.roster.onAnyEvent()).
-		WatchesRawSource(&news{observer: o.Observer, roster: r.roster}).
-		WithOptions(controller.Options{MaxConcurrentReconciles: o.Concurrent, RateLimiter: o.RateLimiter}).
+		WatchesRawSource(&news{observer: o.Observer, ledger: r.ledger, roster: r.roster}).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: o.Concurrent, RateLimiter: r.roster.impatient(o.RateLimiter),
+		}).
 		Build(r)
 }
 
