@@ -11,7 +11,6 @@ import (
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -35,9 +34,6 @@ type barrier struct {
 	// helm knows whether Helm's kinds are installed: charts that nobody looked
 	// for must not pass for charts that are not there.
 	helm *helm
-	// shard selects the Wavefronts that this process reconciles; the cache holds
-	// no others.
-	shard labels.Selector
 	// namespace restricts the comparison; empty means all.
 	namespace string
 
@@ -98,7 +94,11 @@ func (b *barrier) list(ctx context.Context) error {
 	for _, gvk := range guarded() {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
-		if err := b.live.List(ctx, list, b.scope(gvk)...); err != nil {
+		var in []client.ListOption
+		if gvk.Kind != wavefrontv1.WavefrontKind {
+			in = append(in, client.InNamespace(b.namespace))
+		}
+		if err := b.live.List(ctx, list, in...); err != nil {
 			return fmt.Errorf("failed to list %s objects: %w", gvk.Kind, err)
 		}
 		for _, o := range list.Items {
@@ -107,17 +107,6 @@ func (b *barrier) list(ctx context.Context) error {
 	}
 	b.want = want
 	return nil
-}
-
-// scope restricts the list of a kind to what the cache holds.
-func (b *barrier) scope(gvk schema.GroupVersionKind) []client.ListOption {
-	if gvk.Kind != wavefrontv1.WavefrontKind {
-		return []client.ListOption{client.InNamespace(b.namespace)}
-	}
-	if b.shard == nil {
-		return nil
-	}
-	return []client.ListOption{client.MatchingLabelsSelector{Selector: b.shard}}
 }
 
 // reached tells whether the cache holds the object at the listed version or a

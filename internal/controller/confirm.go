@@ -18,7 +18,8 @@ const (
 	confirmBatch = 50
 
 	// confirmGap lies between the two live reads of a node with charts: the
-	// helm controllers write conditions and status in two patches.
+	// helm controllers write conditions and status in two patches. A node that
+	// was not confirmed is left alone for as long, unless the cache moves on.
 	confirmGap = time.Second
 )
 
@@ -28,47 +29,96 @@ type confirmation struct {
 	reconciler *WavefrontReconciler
 	scope      *scope
 	wavefront  string
+	// cached is the judgement that the nodes would be settled by.
+	cached *judgement
+	// live and in are the same, read from the API server.
+	live *cluster.Snapshot
+	in   fleet.Input
 }
 
 // run tells whether a node was confirmed, so that the fleet is to be judged
 // again, and when to try those that were not (zero: an event will tell).
-func (c *confirmation) run(ctx context.Context, j *judgement) (changed bool, retry time.Duration, err error) {
-	nodes := j.ev.Confirm
-	if len(nodes) > confirmBatch {
-		nodes, retry = nodes[:confirmBatch], time.Millisecond
+func (c *confirmation) run(ctx context.Context) (changed bool, retry time.Duration, err error) {
+	nodes, retry := c.due()
+	if len(nodes) == 0 {
+		return false, retry, nil
 	}
-	live, err := j.snap.Reread(ctx, c.reconciler.Live, nodes)
-	if err != nil {
+	if c.live, err = c.cached.snap.Reread(ctx, c.reconciler.Live, nodes); err != nil {
 		return false, 0, err
 	}
-	in, err := c.reconciler.input(c.scope, live, c.wavefront)
-	if err != nil {
+	if c.in, err = c.reconciler.input(c.scope, c.live, c.wavefront, nil); err != nil {
 		return false, 0, err
 	}
-	settled := wouldSettle(in, nodes)
-	pins, known, read := pinsSeen(&in), sourcesByID(&j.in), sourcesByID(&in)
-	for i := range in.Nodes {
-		node := &in.Nodes[i]
-		if !settled[node.ID] || !samePin(known[node.Source], read[node.Source]) {
+	settled := wouldSettle(c.in, nodes)
+	pins, known, read := pinsSeen(&c.in), sourcesByID(&c.cached.in), sourcesByID(&c.in)
+	for i := range c.in.Nodes {
+		node := &c.in.Nodes[i]
+		good, wanted := settled[node.ID]
+		if !wanted {
 			continue
 		}
 		state := c.scope.memory.at(node.UID, pins[node.Source])
-		if wait := c.secondReading(&state, &in, live, node); wait > 0 {
-			retry = soonest(retry, wait)
+		if !good || !samePin(known[node.Source], read[node.Source]) {
+			state.reading = ""
 		} else {
-			state.confirmed, state.reading = true, ""
-			changed = true
+			state.confirmed = c.agreed(&state, node)
+		}
+		changed = changed || state.confirmed
+		if !state.confirmed {
+			state.shown, state.again = c.cached.snap.Fingerprint(node.ID), c.reconciler.Clock.Since()+confirmGap
+			retry = soonest(retry, confirmGap)
 		}
 		c.scope.memory.set(node.UID, state)
 	}
 	return changed, retry, nil
 }
 
+// due picks the nodes to be read now, and says when to come back for the others.
+func (c *confirmation) due() (nodes []fleet.ID, retry time.Duration) {
+	wanted := make(map[fleet.ID]bool, len(c.cached.ev.Confirm))
+	for _, id := range c.cached.ev.Confirm {
+		wanted[id] = true
+	}
+	now, pins := c.reconciler.Clock.Since(), pinsSeen(&c.cached.in)
+	for i := range c.cached.in.Nodes {
+		node := &c.cached.in.Nodes[i]
+		if !wanted[node.ID] {
+			continue
+		}
+		state := c.scope.memory.at(node.UID, pins[node.Source])
+		switch rest := state.again - now; {
+		case rest > 0 && (state.reading != "" || state.shown == c.cached.snap.Fingerprint(node.ID)):
+			retry = soonest(retry, rest)
+		case len(nodes) == confirmBatch:
+			return nodes, time.Millisecond
+		default:
+			nodes = append(nodes, node.ID)
+		}
+	}
+	return nodes, retry
+}
+
+// agreed tells whether a node that live reads show settled is confirmed: at once
+// if it has no charts, else by a second reading that agrees with the first.
+func (c *confirmation) agreed(state *nodeState, node *fleet.Node) bool {
+	if !hasCharts(&c.in, node) {
+		return true
+	}
+	reading := c.live.Fingerprint(node.ID)
+	agrees := state.reading == reading
+	state.reading = reading
+	return agrees
+}
+
 // samePin tells whether the pin that was read live is the one that the process
-// has seen: a confirmation is about one pin.
+// has seen, and nothing has happened to it in between: a confirmation is about
+// one pin.
 func samePin(known, read *fleet.Source) bool {
-	return known == nil && read == nil ||
-		known != nil && read != nil && known.UID == read.UID && known.Pin == read.Pin && known.URL == read.URL && known.Ref == read.Ref
+	if known == nil || read == nil {
+		return known == read
+	}
+	return known.UID == read.UID && known.Pin == read.Pin && known.PinSeen.Seq == read.PinSeen.Seq &&
+		known.URL == read.URL && known.Ref == read.Ref
 }
 
 // wouldSettle judges the live facts as if the nodes were confirmed.
@@ -90,21 +140,6 @@ func wouldSettle(in fleet.Input, nodes []fleet.ID) map[fleet.ID]bool {
 		}
 	}
 	return settled
-}
-
-// secondReading tells how long to wait for the second live read of a node with
-// charts; zero if the node has none, or both reads agreed, confirmGap apart.
-func (c *confirmation) secondReading(state *nodeState, in *fleet.Input, live *cluster.Snapshot, node *fleet.Node) time.Duration {
-	if !hasCharts(in, node) {
-		return 0
-	}
-	now := c.reconciler.Clock.Since()
-	reading := live.Fingerprint(node.ID)
-	if state.reading != reading {
-		state.reading, state.readAt = reading, now
-		return confirmGap
-	}
-	return max(0, confirmGap-(now-state.readAt))
 }
 
 // hasCharts tells whether a release counts for the node.

@@ -11,7 +11,7 @@ import (
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,9 +22,28 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 )
 
-// helmProbeInterval is how often Helm's kinds are looked for while they are not
-// installed.
-const helmProbeInterval = 30 * time.Second
+const (
+	// helmProbeInterval is how often Helm's kinds are looked for while they are
+	// not installed.
+	helmProbeInterval = 10 * time.Second
+
+	// helmProbeRetry is how soon they are looked for again where the API server
+	// did not answer: nothing is judged before it has.
+	helmProbeRetry = time.Second
+
+	// helmSyncTimeout is how long a pass waits for the first list of Helm's
+	// kinds before it fails and says so.
+	helmSyncTimeout = 10 * time.Second
+)
+
+// helmKinds are the kinds that need not be installed.
+var helmKinds = []struct {
+	schema.GroupVersionKind
+	empty func() client.Object
+}{
+	{helmv2.GroupVersion.WithKind(helmv2.HelmReleaseKind), func() client.Object { return &helmv2.HelmRelease{} }},
+	{sourcev1.GroupVersion.WithKind(sourcev1.HelmChartKind), func() client.Object { return &sourcev1.HelmChart{} }},
+}
 
 // helm watches HelmReleases and HelmCharts where their CRDs are installed, now or
 // later. A watch on a kind that does not exist would keep the manager from
@@ -32,7 +51,8 @@ const helmProbeInterval = 30 * time.Second
 type helm struct {
 	mapper     apimeta.RESTMapper
 	cache      cache.Cache
-	controller controller.Controller
+	clock      clock.Clock
+	controller watcher
 	roster     *roster
 	// watched: both kinds exist and are in the cache.
 	watched atomic.Bool
@@ -40,8 +60,13 @@ type helm struct {
 	probed atomic.Bool
 }
 
+// watcher starts watches.
+type watcher interface {
+	Watch(source.TypedSource[ctrl.Request]) error
+}
+
 func newHelm(mgr ctrl.Manager) *helm {
-	return &helm{mapper: mgr.GetRESTMapper(), cache: mgr.GetCache()}
+	return &helm{mapper: mgr.GetRESTMapper(), cache: mgr.GetCache(), clock: clock.RealClock{}}
 }
 
 // follow sets the controller that is woken by events.
@@ -49,36 +74,37 @@ func (h *helm) follow(c controller.Controller, r *roster) { h.controller, h.rost
 
 // Start implements manager.Runnable: it ends once the kinds are watched.
 func (h *helm) Start(ctx context.Context) error {
-	err := wait.PollUntilContextCancel(ctx, helmProbeInterval, true, func(context.Context) (bool, error) {
-		return h.probe()
-	})
-	if ctx.Err() != nil {
-		return nil
+	for {
+		if done, err := h.probe(ctx); done || err != nil {
+			return err
+		}
+		interval := helmProbeInterval
+		if !h.probed.Load() {
+			interval = helmProbeRetry
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-h.clock.After(interval):
+		}
 	}
-	return err
 }
 
 // probe starts the watches if both kinds exist.
-func (h *helm) probe() (bool, error) {
-	for _, gk := range []schema.GroupKind{
-		{Group: helmv2.GroupVersion.Group, Kind: helmv2.HelmReleaseKind},
-		{Group: sourcev1.GroupVersion.Group, Kind: sourcev1.HelmChartKind},
-	} {
-		version := helmv2.GroupVersion.Version
-		if gk.Kind == sourcev1.HelmChartKind {
-			version = sourcev1.GroupVersion.Version
-		}
-		if _, err := h.mapper.RESTMapping(gk, version); err != nil {
-			// Not there, or the API server did not answer: it is asked again.
-			if apimeta.IsNoMatchError(err) {
-				h.probed.Store(true)
-			}
+func (h *helm) probe(ctx context.Context) (bool, error) {
+	for _, kind := range helmKinds {
+		switch _, err := h.mapper.RESTMapping(kind.GroupKind(), kind.Version); {
+		case apimeta.IsNoMatchError(err):
+			h.probed.Store(true)
+			return false, nil
+		case err != nil:
+			ctrl.LoggerFrom(ctx).Error(err, "failed to find out whether a kind is installed", "kind", kind.Kind)
 			return false, nil
 		}
 	}
-	for _, obj := range []client.Object{&helmv2.HelmRelease{}, &sourcev1.HelmChart{}} {
-		if err := h.controller.Watch(source.Kind(h.cache, obj, h.roster.onAnyEvent())); err != nil {
-			return false, fmt.Errorf("failed to watch %T: %w", obj, err)
+	for _, kind := range helmKinds {
+		if err := h.controller.Watch(source.Kind(h.cache, kind.empty(), h.roster.onAnyEvent())); err != nil {
+			return false, fmt.Errorf("failed to watch %s objects: %w", kind.Kind, err)
 		}
 	}
 	h.watched.Store(true)
@@ -86,9 +112,9 @@ func (h *helm) probe() (bool, error) {
 	return true, nil
 }
 
-// reader lists Helm's kinds from the cache once they are watched, and says that
-// they are not installed until then: each attempt to list an unknown kind would
-// ask the API server for it anew.
+// reader reads Helm's kinds once they are watched, and says that they are not
+// installed until then: each attempt to list an unknown kind would ask the API
+// server for it anew.
 func (h *helm) reader(c client.Reader) client.Reader { return &helmReader{Reader: c, helm: h} }
 
 type helmReader struct {
@@ -98,13 +124,26 @@ type helmReader struct {
 
 // List implements client.Reader.
 func (r *helmReader) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
-	if !r.helm.watched.Load() {
-		switch list.(type) {
-		case *helmv2.HelmReleaseList:
-			return &apimeta.NoKindMatchError{GroupKind: schema.GroupKind{Group: helmv2.GroupVersion.Group, Kind: helmv2.HelmReleaseKind}}
-		case *sourcev1.HelmChartList:
-			return &apimeta.NoKindMatchError{GroupKind: schema.GroupKind{Group: sourcev1.GroupVersion.Group, Kind: sourcev1.HelmChartKind}}
-		}
+	kind, is := helmKindOf(list)
+	if !is {
+		return r.Reader.List(ctx, list, opts...)
 	}
+	if !r.helm.watched.Load() {
+		return &apimeta.NoKindMatchError{GroupKind: kind.GroupKind(), SearchedVersions: []string{kind.Version}}
+	}
+	// The first list of a cache may never come, for want of a permission.
+	ctx, cancel := context.WithTimeout(ctx, helmSyncTimeout)
+	defer cancel()
 	return r.Reader.List(ctx, list, opts...)
+}
+
+// helmKindOf tells whether a list is one of Helm's kinds, and of which.
+func helmKindOf(list client.ObjectList) (schema.GroupVersionKind, bool) {
+	switch list.(type) {
+	case *helmv2.HelmReleaseList:
+		return helmKinds[0].GroupVersionKind, true
+	case *sourcev1.HelmChartList:
+		return helmKinds[1].GroupVersionKind, true
+	}
+	return schema.GroupVersionKind{}, false
 }

@@ -16,67 +16,104 @@ import (
 // out again.
 type ledger struct {
 	mu sync.Mutex
-	// policies say, by source, which Wavefront has it in scope and whether it
-	// may be written, as the last pass saw it.
-	policies map[fleet.ID]pin.Policy
+	// policies say, by Wavefront, which sources it has in scope and whether
+	// they may be written, as its last pass saw it.
+	policies map[string]map[fleet.ID]pin.Policy
 	// outcomes of reactions that a pass has still to announce, by Wavefront.
 	outcomes map[string][]report.Outcome
-	// changed is told of each source whose policy changed.
-	changed func(fleet.ID)
+	// policyChanged is told of each source whose policy changed, recorded of
+	// each Wavefront with outcomes.
+	policyChanged func(fleet.ID)
+	recorded      func(wavefront string)
 }
 
 func newLedger() *ledger {
-	return &ledger{policies: map[fleet.ID]pin.Policy{}, outcomes: map[string][]report.Outcome{}}
+	return &ledger{
+		policies: map[string]map[fleet.ID]pin.Policy{}, outcomes: map[string][]report.Outcome{},
+		policyChanged: func(fleet.ID) {}, recorded: func(string) {},
+	}
 }
 
-// notify sets who is told of each source whose policy changed.
-func (l *ledger) notify(changed func(fleet.ID)) {
+// onPolicy sets who is told of each source whose policy changed. It must not
+// block.
+func (l *ledger) onPolicy(told func(fleet.ID)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.changed = changed
+	l.policyChanged = told
+}
+
+// onOutcome sets who is told of each Wavefront with outcomes to announce. It must
+// not block.
+func (l *ledger) onOutcome(told func(wavefront string)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.recorded = told
 }
 
 // declare replaces what one Wavefront says about its sources.
 func (l *ledger) declare(wavefront string, policies map[fleet.ID]pin.Policy) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for id, p := range l.policies {
-		if _, still := policies[id]; p.Owner == wavefront && !still {
-			delete(l.policies, id)
-		}
-	}
-	for id, p := range policies {
-		// A Wavefront that writes nothing never hides one that does.
-		if known, ok := l.policies[id]; ok && known.Owner != wavefront && known.Enforce && !p.Enforce {
-			continue
-		}
-		if l.policies[id] != p && l.changed != nil {
-			l.changed(id)
-		}
-		l.policies[id] = p
-	}
+	before := l.policies[wavefront]
+	l.policies[wavefront] = policies
+	l.announce(before, policies)
 }
 
 // forget drops a Wavefront.
 func (l *ledger) forget(wavefront string) {
-	l.declare(wavefront, nil)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	before := l.policies[wavefront]
+	delete(l.policies, wavefront)
 	delete(l.outcomes, wavefront)
+	l.announce(before, nil)
 }
 
-// policy returns what applies to a source; zero where nobody has it in scope.
+// announce tells of the sources whose policy is another one than before.
+func (l *ledger) announce(before, after map[fleet.ID]pin.Policy) {
+	for id, p := range after {
+		if before[id] != p {
+			l.policyChanged(id)
+		}
+	}
+	for id := range before {
+		if _, still := after[id]; !still {
+			l.policyChanged(id)
+		}
+	}
+}
+
+// policy returns what applies to a source; zero where nobody has it in scope. Of
+// several Wavefronts that have it, one that may write counts: one that writes
+// nothing never stands in its way. Two that may, which lasts until both have seen
+// each other, cancel each other out.
 func (l *ledger) policy(source fleet.ID) pin.Policy {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.policies[source]
+	var found pin.Policy
+	for _, policies := range l.policies {
+		p, has := policies[source]
+		switch {
+		case !has:
+		case p.Enforce && found.Enforce:
+			return pin.Policy{}
+		case found.Owner == "", p.Enforce, !found.Enforce && p.Owner < found.Owner:
+			found = p
+		}
+	}
+	return found
 }
 
-// record keeps the outcome of a reaction until its Wavefront's next pass.
+// record keeps the outcome of a reaction until its Wavefront's next pass, and
+// asks for that. That of a Wavefront which is gone is nobody's.
 func (l *ledger) record(wavefront string, o report.Outcome) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if _, known := l.policies[wavefront]; !known {
+		return
+	}
 	l.outcomes[wavefront] = append(l.outcomes[wavefront], o)
+	l.recorded(wavefront)
 }
 
 // take returns the outcomes to announce, once.

@@ -25,10 +25,14 @@ type nodeState struct {
 	confirmed bool
 	// verdict is the last one, for Flux before 2.7.
 	verdict *fleet.Verdict
-	// reading is the fingerprint of the first of two live reads, taken at
-	// readAt (monotonic).
+	// reading is the fingerprint of the first of two live reads that must agree;
+	// empty while there is none.
 	reading string
-	readAt  time.Duration
+	// shown is the fingerprint of what the cache showed when the node was last
+	// read live and not confirmed. While it shows the same, the node is not read
+	// again before again (monotonic).
+	shown string
+	again time.Duration
 }
 
 // pinsSeen maps each source to when its pin became what it is.

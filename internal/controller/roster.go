@@ -5,6 +5,7 @@ package controller
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -24,45 +25,46 @@ import (
 // whole fleet, and Flux touches every object of it at every interval.
 const batchWindow = 100 * time.Millisecond
 
-// roster knows the Wavefronts of the process by name, so that an event need not
-// list them (their statuses are large).
+// roster knows the Wavefronts of the process by name, with their poll intervals,
+// so that an event need not list them (their statuses are large).
 type roster struct {
-	mu    sync.Mutex
-	names map[string]struct{}
+	mu        sync.Mutex
+	intervals map[string]time.Duration
 }
 
-func (r *roster) add(name string) {
+func newRoster() *roster { return &roster{intervals: map[string]time.Duration{}} }
+
+func (r *roster) add(name string, interval time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.names == nil {
-		r.names = map[string]struct{}{}
-	}
-	r.names[name] = struct{}{}
+	r.intervals[name] = interval
 }
 
 func (r *roster) remove(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.names, name)
+	delete(r.intervals, name)
 }
 
 func (r *roster) list() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	names := make([]string, 0, len(r.names))
-	for name := range r.names {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(r.intervals))
+}
+
+// interval of a Wavefront; zero if it is not known.
+func (r *roster) interval(name string) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.intervals[name]
 }
 
 // queue is what events are turned into passes by.
 type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
 
-// enqueueAll asks for a pass of every Wavefront.
-func (r *roster) enqueueAll(q queue) {
-	for _, name := range r.list() {
+// enqueue asks for a pass of some Wavefronts.
+func enqueue(q queue, names ...string) {
+	for _, name := range names {
 		q.AddAfter(ctrl.Request{NamespacedName: types.NamespacedName{Name: name}}, batchWindow)
 	}
 }
@@ -71,12 +73,12 @@ func (r *roster) enqueueAll(q queue) {
 // Wavefront: what an object means for which fleet is for the rules to say.
 func (r *roster) onAnyEvent() handler.EventHandler {
 	return handler.Funcs{
-		CreateFunc:  func(_ context.Context, _ event.CreateEvent, q queue) { r.enqueueAll(q) },
-		DeleteFunc:  func(_ context.Context, _ event.DeleteEvent, q queue) { r.enqueueAll(q) },
-		GenericFunc: func(_ context.Context, _ event.GenericEvent, q queue) { r.enqueueAll(q) },
+		CreateFunc:  func(_ context.Context, _ event.CreateEvent, q queue) { enqueue(q, r.list()...) },
+		DeleteFunc:  func(_ context.Context, _ event.DeleteEvent, q queue) { enqueue(q, r.list()...) },
+		GenericFunc: func(_ context.Context, _ event.GenericEvent, q queue) { enqueue(q, r.list()...) },
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			if changed(e.ObjectOld, e.ObjectNew) {
-				r.enqueueAll(q)
+				enqueue(q, r.list()...)
 			}
 		},
 	}
@@ -87,21 +89,45 @@ func changed(before, after client.Object) bool {
 	return before.GetResourceVersion() != after.GetResourceVersion()
 }
 
-// news turns what the observer announces into passes.
+// impatient bounds how long a Wavefront whose passes fail is left alone by its
+// poll interval: when the API server is back, nothing else may happen for hours
+// that would wake it.
+func (r *roster) impatient(limiter workqueue.TypedRateLimiter[ctrl.Request]) workqueue.TypedRateLimiter[ctrl.Request] {
+	return &impatient{TypedRateLimiter: limiter, roster: r}
+}
+
+type impatient struct {
+	workqueue.TypedRateLimiter[ctrl.Request]
+	roster *roster
+}
+
+// When implements workqueue.TypedRateLimiter.
+func (l *impatient) When(request ctrl.Request) time.Duration {
+	wait := l.TypedRateLimiter.When(request)
+	if interval := l.roster.interval(request.Name); interval > 0 {
+		return min(wait, interval)
+	}
+	return wait
+}
+
+// news turns what the observer announces, and what became of reactions, into
+// passes.
 type news struct {
 	observer *refs.Observer
+	ledger   *ledger
 	roster   *roster
 }
 
 // Start implements source.Source: it forwards until ctx is done.
-func (n *news) Start(ctx context.Context, q workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
+func (n *news) Start(ctx context.Context, q queue) error {
+	n.ledger.onOutcome(func(wavefront string) { enqueue(q, wavefront) })
 	go func() {
 		for {
 			select {
 			case <-ctx.Done():
 				return
-			case <-n.observer.Updates():
-				n.roster.enqueueAll(q)
+			case update := <-n.observer.Updates():
+				enqueue(q, update.Wavefronts...)
 			}
 		}
 	}()

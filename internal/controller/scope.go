@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	fluxmeta "github.com/fluxcd/pkg/apis/meta"
@@ -45,6 +46,10 @@ func (s *scopes) forget(name string) {
 // scope is what the passes of one Wavefront remember. A fresh process starts
 // with an empty one.
 type scope struct {
+	// uid of the Wavefront; a namesake starts afresh.
+	uid types.UID
+	// begun: the first pass of this process has been published.
+	begun bool
 	// memory of the nodes.
 	memory nodeMemory
 	// written is the newest version of the Wavefront that this process wrote;
@@ -55,7 +60,7 @@ type scope struct {
 	left map[fleet.ID]time.Duration
 	// sweep is the listing of everything that was asked for by requestedAt.
 	sweep sweep
-	// sweeping: it was under way when the present pass began.
+	// sweeping: it was not complete when the present pass began.
 	sweeping bool
 	// deleting is since when the Wavefront has been letting go of its sources.
 	deleting time.Duration
@@ -66,7 +71,7 @@ func (s *scope) wrote(wf *wavefrontv1.Wavefront) { s.written = wf.DeepCopy() }
 
 // newest returns the newer of the cached and the written version.
 func (s *scope) newest(cached *wavefrontv1.Wavefront) *wavefrontv1.Wavefront {
-	if s.written == nil || s.written.UID != cached.UID {
+	if s.written == nil {
 		return cached
 	}
 	order, err := resourceversion.CompareResourceVersion(cached.ResourceVersion, s.written.ResourceVersion)
@@ -83,21 +88,31 @@ type sweep struct {
 	done    <-chan struct{}
 }
 
-// pending tells whether a requested sweep is still under way, and starts it
-// where the Wavefront carries a request that was not seen before.
-func (s *sweep) pending(wf *wavefrontv1.Wavefront, observer *refs.Observer) bool {
-	request, ok := fluxmeta.ReconcileAnnotationValue(wf.Annotations)
-	if !ok || request == wf.Status.LastHandledReconcileAt {
+// open tells whether the Wavefront asks for a listing of everything that is not
+// complete, or has not begun.
+func (s *sweep) open(wf *wavefrontv1.Wavefront) bool {
+	request, asked := fluxmeta.ReconcileAnnotationValue(wf.Annotations)
+	if !asked || request == wf.Status.LastHandledReconcileAt {
 		return false
 	}
-	if s.request != request {
+	return s.request != request || !s.complete()
+}
+
+// begin starts the listing, once the observer knows the sources. It tells whether
+// it is complete by now, so that another pass can say that it was judged.
+func (s *sweep) begin(wf *wavefrontv1.Wavefront, observer *refs.Observer) bool {
+	if request, _ := fluxmeta.ReconcileAnnotationValue(wf.Annotations); s.request != request {
 		s.request, s.done = request, observer.RefreshAll(wf.Name)
 	}
+	return s.complete()
+}
+
+func (s *sweep) complete() bool {
 	select {
 	case <-s.done:
-		return false
-	default:
 		return true
+	default:
+		return false
 	}
 }
 

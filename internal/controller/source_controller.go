@@ -45,13 +45,16 @@ func (r *SourceReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 		return ctrl.Result{}, nil
 	}
 	if ready, err := r.barrier.Pass(ctx); err != nil || !ready {
-		return ctrl.Result{RequeueAfter: barrierRetry}, err
+		return ctrl.Result{RequeueAfter: cacheRetry}, err
 	}
 	source := cluster.Source(g)
 	policy := r.ledger.policy(source.ID)
 	result := r.Writer.React(ctx, g, source, policy)
 	switch result.Outcome {
 	case pin.Failed:
+		if ctx.Err() != nil { // the process is being stopped, which is nobody's failure
+			return ctrl.Result{}, nil
+		}
 		r.ledger.record(policy.Owner, outcome(report.Failed, result))
 		return ctrl.Result{}, result.Err
 	case pin.NotLeader:
@@ -77,7 +80,7 @@ type sightings struct {
 
 // Start implements source.Source.
 func (s *sightings) Start(ctx context.Context, q workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
-	s.ledger.notify(func(id fleet.ID) {
+	s.ledger.onPolicy(func(id fleet.ID) {
 		q.Add(ctrl.Request{NamespacedName: types.NamespacedName{Namespace: id.Namespace, Name: id.Name}})
 	})
 	informer, err := s.cache.GetInformer(ctx, &sourcev1.GitRepository{})

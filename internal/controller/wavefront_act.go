@@ -5,11 +5,10 @@ package controller
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"golang.org/x/sync/errgroup"
-
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	wavefrontv1 "github.com/isometry/wavefront-controller/api/wavefront/v1alpha1"
 	"github.com/isometry/wavefront-controller/internal/fleet"
@@ -29,26 +28,37 @@ const (
 	failureRetry = 10 * time.Second
 )
 
-// act carries the moves out. In Shadow they move virtual pins only, and the
-// report announces them.
-func (r *WavefrontReconciler) act(ctx context.Context, wf *wavefrontv1.Wavefront, j *judgement) ([]report.Outcome, time.Duration, error) {
+// act carries out what was decided, and says what there is to tell of it and when
+// to look again.
+func (r *WavefrontReconciler) act(ctx context.Context, s *scope, wf *wavefrontv1.Wavefront, j *judgement) ([]report.Outcome, time.Duration, error) {
 	if wf.GetMode() == wavefrontv1.ModeShadow {
-		var again time.Duration
-		for _, m := range j.ev.Moves {
-			if r.Virtual.Move(wf.Name, m) {
-				again = batchWindow
-			}
-		}
-		return nil, again, nil
+		clear(s.left)
+		return nil, r.actShadow(wf.Name, j.ev.Moves), nil
 	}
-	results := r.move(ctx, wf.Name, j)
+	var outcomes []report.Outcome
+	if !s.begun {
+		outcomes = untold(wf, j)
+	}
+	moved, retry, err := r.enforce(ctx, wf, j)
+	if err != nil {
+		return nil, 0, err
+	}
+	released, again, err := r.releaseLeavers(ctx, s, wf, j)
+	if err != nil {
+		return nil, 0, err
+	}
+	return append(append(outcomes, moved...), released...), soonest(retry, again), nil
+}
+
+// enforce writes the moves.
+func (r *WavefrontReconciler) enforce(ctx context.Context, wf *wavefrontv1.Wavefront, j *judgement) ([]report.Outcome, time.Duration, error) {
 	var outcomes []report.Outcome
 	var retry time.Duration
-	for i, result := range results {
+	for i, result := range r.move(ctx, wf.Name, j) {
 		m := j.ev.Moves[i]
 		switch result.Outcome {
 		case pin.NotLeader:
-			return nil, 0, result.Err
+			return nil, 0, fmt.Errorf("%w: %w", errNotLeader, result.Err)
 		case pin.Failed:
 			retry = soonest(retry, failureRetry)
 			outcomes = append(outcomes, report.OutcomeOf(m, result.Err))
@@ -97,94 +107,36 @@ func outcome(result report.Result, of pin.Result) report.Outcome {
 	return o
 }
 
-// releaseLeavers lets go of sources that have been out of scope for two poll
-// intervals: a label that flaps must not cost a pin. It returns how long to wait
-// for the next one. A Wavefront in Shadow, or suspended, keeps what it owns.
-func (r *WavefrontReconciler) releaseLeavers(ctx context.Context, s *scope, wf *wavefrontv1.Wavefront, j *judgement) ([]report.Outcome, time.Duration) {
-	if wf.GetMode() != wavefrontv1.ModeEnforce || wf.Spec.Suspend {
-		clear(s.left)
-		return nil, 0
+// untold finds the admissions that an earlier process wrote and did not live to
+// tell of: the source carries a pin of ours that replaced the one which the status
+// shows.
+func untold(wf *wavefrontv1.Wavefront, j *judgement) []report.Outcome {
+	told := make(map[string]fleet.Revision, len(wf.Status.Members))
+	for _, m := range wf.Status.Members {
+		if m.Source != "" {
+			told[m.Source] = fleet.Revision(m.Pin)
+		}
 	}
-	grace, now := 2*wf.Spec.Poll.GetInterval(), r.Clock.Since()
-	left := map[fleet.ID]time.Duration{}
+	repositories := repositoriesByID(j.snap)
 	var outcomes []report.Outcome
-	var wait time.Duration
-	for _, g := range leavers(wf.Name, j) {
-		id := sourceID(g)
-		since, known := s.left[id]
-		if !known {
-			since = now
-		}
-		left[id] = since
-		if rest := grace - (now - since); rest > 0 {
-			wait = soonest(wait, rest)
-			continue
-		}
-		result := r.Writer.Release(ctx, g, wf.Name, wf.GetReleasePolicy(), handOver(&j.in, id))
-		if released, ok := released(result); ok {
-			outcomes = append(outcomes, released)
-		}
-		if result.Outcome == pin.Failed {
-			wait = soonest(wait, failureRetry)
-		}
-	}
-	s.left = left
-	return outcomes, wait
-}
-
-// leavers are the sources that the Wavefront owns and has no use for: out of
-// scope, or following a reference now that a commit pin can't hold.
-func leavers(name string, j *judgement) []*sourcev1.GitRepository {
-	inScope := make(map[fleet.ID]bool, len(j.ev.Sources))
 	for i := range j.ev.Sources {
 		s := &j.ev.Sources[i]
-		inScope[s.ID] = s.Hold == nil || s.Hold.Reason != fleet.UnsupportedRef
-	}
-	var gone []*sourcev1.GitRepository
-	for _, g := range pin.Owned(j.snap.GitRepositories, name) {
-		if !inScope[sourceID(g)] {
-			gone = append(gone, g)
-		}
-	}
-	return gone
-}
-
-// released reports a release; ok is false where there is nothing to tell.
-func released(result pin.Result) (o report.Outcome, ok bool) {
-	switch {
-	case result.Outcome == pin.Failed:
-		return outcome(report.Failed, result), true
-	case result.Outcome != pin.Written || result.Action == pin.ActionHandOver:
-		return report.Outcome{}, false
-	case result.Action == pin.ActionFloat && !result.Kept:
-		return outcome(report.Released, result), true
-	}
-	return outcome(report.Kept, result), true
-}
-
-// handOver names another Wavefront in Enforce that has the source in scope.
-func handOver(in *fleet.Input, source fleet.ID) string {
-	enforcing := map[string]bool{}
-	for _, p := range in.Peers {
-		enforcing[p.Name] = p.Mode == fleet.Enforce && !p.Deleting
-	}
-	s := sourcesByID(in)[source]
-	if s == nil || !s.Managed {
-		return ""
-	}
-	for i := range in.Nodes {
-		if in.Nodes[i].Source != source {
+		before, known := told[s.ID.Namespace+"/"+s.ID.Name]
+		g := repositories[s.ID]
+		if !known || g == nil || !s.Real || s.Hold != nil || before.Same(s.Pin) {
 			continue
 		}
-		for _, name := range in.Nodes[i].SelectedBy {
-			if enforcing[name] {
-				return name
-			}
+		has := g.Annotations
+		if has[wavefrontv1.OwnerAnnotation] != wf.Name || has[wavefrontv1.ForcedByAnnotation] != "" ||
+			!fleet.Commit(has[wavefrontv1.PinnedCommitAnnotation]).Same(s.Pin) ||
+			fleet.Commit(has[wavefrontv1.PreviousPinAnnotation]) != before {
+			continue
 		}
+		kind := fleet.Advance
+		if before == "" {
+			kind = fleet.Initial
+		}
+		outcomes = append(outcomes, report.OutcomeOf(fleet.Move{Kind: kind, Source: s.ID, From: before, To: s.Pin}, nil))
 	}
-	return ""
-}
-
-func sourceID(g *sourcev1.GitRepository) fleet.ID {
-	return fleet.ID{Kind: fleet.KindGitRepository, Namespace: g.Namespace, Name: g.Name}
+	return outcomes
 }

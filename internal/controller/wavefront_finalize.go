@@ -7,13 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	"github.com/fluxcd/pkg/runtime/patch"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	wavefrontv1 "github.com/isometry/wavefront-controller/api/wavefront/v1alpha1"
@@ -30,7 +30,7 @@ const releasePatience = 5 * time.Minute
 // finalize lets go of all sources of a Wavefront that is being deleted, by its
 // release policy, and then of the Wavefront. One that is suspended or in Shadow
 // releases too.
-func (r *WavefrontReconciler) finalize(ctx context.Context, s *scope, wf *wavefrontv1.Wavefront, patcher *patch.SerialPatcher) (ctrl.Result, error) {
+func (r *WavefrontReconciler) finalize(ctx context.Context, s *scope, wf *wavefrontv1.Wavefront) (ctrl.Result, error) {
 	if !controllerutil.ContainsFinalizer(wf, wavefrontv1.WavefrontFinalizer) {
 		r.forget(wf.Name)
 		return ctrl.Result{}, nil
@@ -47,9 +47,9 @@ func (r *WavefrontReconciler) finalize(ctx context.Context, s *scope, wf *wavefr
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "removing the finalizer although some sources could not be released")
 	}
-	controllerutil.RemoveFinalizer(wf, wavefrontv1.WavefrontFinalizer)
-	if err := patcher.Patch(ctx, wf, patch.WithFieldOwner(wavefrontv1.StatusManager)); client.IgnoreNotFound(err) != nil {
-		return ctrl.Result{}, fmt.Errorf("failed to remove finalizer from Wavefront %q: %w", wf.Name, err)
+	others := slices.DeleteFunc(slices.Clone(wf.Finalizers), func(name string) bool { return name == wavefrontv1.WavefrontFinalizer })
+	if err := r.patchFinalizers(ctx, s, wf, others); client.IgnoreNotFound(err) != nil {
+		return ctrl.Result{}, err
 	}
 	r.forget(wf.Name)
 	return ctrl.Result{}, nil
@@ -90,6 +90,7 @@ func (r *WavefrontReconciler) successors(ctx context.Context, name string) (func
 	}
 	in, err := snap.Input(name, fleet.Instant{}, r.Clock.Time(), nil)
 	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "releasing without handing over")
 		return func(*sourcev1.GitRepository) string { return "" }, nil
 	}
 	return func(g *sourcev1.GitRepository) string { return handOver(&in, sourceID(g)) }, nil
