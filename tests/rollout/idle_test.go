@@ -22,7 +22,7 @@ func TestIdle(t *testing.T) {
 	t.Parallel()
 	const intervals = 5
 	g := NewWithT(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Minute)
 	defer cancel()
 	e := env.ForTest(t, env.Options{Audit: true})
 	nodes := []testfleet.Node{{Name: "db"}, {Name: "api", DependsOn: []string{"db"}}, {Name: "web", DependsOn: []string{"api"}}}

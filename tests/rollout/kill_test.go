@@ -22,7 +22,7 @@ func TestKilled(t *testing.T) {
 	t.Parallel()
 	const rollouts = 4
 	g := NewWithT(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
 	s := begin(ctx, t, env.Shared(t), "killed",
 		testfleet.Node{Name: "db"},

@@ -40,7 +40,7 @@ func chain() []testfleet.Node {
 func TestStory(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Minute)
 	defer cancel()
 	s := begin(ctx, t, env.Shared(t), "story", chain()...)
 
@@ -107,7 +107,7 @@ func (s *story) expectProvenance(ctx context.Context, g *WithT, source, pin, pre
 func TestSuspended(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	s := begin(ctx, t, env.Shared(t), "suspended", testfleet.Node{Name: "db"})
 	s.enforce(ctx, g)
@@ -128,7 +128,7 @@ func TestSuspended(t *testing.T) {
 func TestShadow(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	// In Shadow the sources float: they move when source-controller polls.
 	s := begin(ctx, t, env.Shared(t), "shadow",
