@@ -4,6 +4,7 @@
 package report_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -49,15 +50,23 @@ type stage struct {
 	controller *env.Controller
 	receiver   *notify.Receiver
 	wavefront  *wavefrontv1.Wavefront
+	// wavefrontName names the Wavefront; the fleet's namespace where it is empty.
+	wavefrontName string
 }
 
 // begin makes a ready fleet and runs a controller that sees it alone.
 func begin(ctx context.Context, t *testing.T, prefix string, nodes ...testfleet.Node) *stage {
 	t.Helper()
+	return beginIn(ctx, t, env.Shared(t).Namespace(t, prefix), nodes...)
+}
+
+// beginIn does so in a namespace of that name.
+func beginIn(ctx context.Context, t *testing.T, namespace string, nodes ...testfleet.Node) *stage {
+	t.Helper()
 	e := env.Shared(t)
 	s := &stage{WithT: NewWithT(t), ctx: ctx, env: e, receiver: notify.New()}
 	t.Cleanup(s.receiver.Close)
-	fleet, err := testfleet.New(ctx, e, e.Namespace(t, prefix))
+	fleet, err := testfleet.New(ctx, e, namespace)
 	s.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(fleet.Close)
 	s.Fleet = fleet
@@ -81,7 +90,7 @@ func begin(ctx context.Context, t *testing.T, prefix string, nodes ...testfleet.
 // dump shows what a failed test left.
 func (s *stage) dump(t *testing.T) {
 	wf := &wavefrontv1.Wavefront{}
-	wf.Name = s.Namespace()
+	wf.Name = cmp.Or(s.wavefrontName, s.Namespace())
 	// Not the test's context, which may be what is over.
 	if err := s.env.Client().Get(context.Background(), client.ObjectKeyFromObject(wf), wf); err != nil {
 		t.Log(err)
@@ -104,6 +113,9 @@ func (s *stage) dump(t *testing.T) {
 // enforce creates the Wavefront and waits until every node is settled.
 func (s *stage) enforce() {
 	s.wavefront = s.Wavefront(wavefrontv1.ModeEnforce)
+	if s.wavefrontName != "" {
+		s.wavefront.Name = s.wavefrontName
+	}
 	s.wavefront.Labels = map[string]string{testfleet.Label: s.Namespace()}
 	s.wavefront.Spec.Poll = wavefrontv1.Poll{
 		Interval:   &metav1.Duration{Duration: pollInterval},
