@@ -68,8 +68,16 @@ chart: ## Generate what the chart takes from the overlays, and its README
 ##@ Documentation
 
 .PHONY: generate-docs
-generate-docs: chart ## Generate the chart's files and the table of flags (called by generate)
+generate-docs: chart api-docs ## Generate the chart's files and the table of flags (called by generate)
 	@go run . --help 2>&1 | go run ./hack/release/flagdocs docs/README.md
+
+.PHONY: api-docs
+api-docs: ## Generate the API reference
+	hack/release/tools.sh gen-crd-api-reference-docs
+	$(BIN)/gen-crd-api-reference-docs -api-dir ./api/wavefront/v1alpha1 -config hack/api-docs/config.json \
+	  -template-dir hack/api-docs/template -out-file docs/api/v1alpha1/wavefront.md
+	$(BIN)/gen-crd-api-reference-docs -api-dir ./api/apps/v1 -config hack/api-docs/config.json \
+	  -template-dir hack/api-docs/template -out-file docs/api/apps/v1/fluxapp.md
 
 ##@ Tests
 
