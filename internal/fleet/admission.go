@@ -82,7 +82,7 @@ func checkCycle(j *judge, v int32) *Blocker {
 	}
 	b := &Blocker{Reason: GraphCycle}
 	if n.behindCycle {
-		b.Ancestor = j.nodes[n.down.cycle.node].id
+		b.Ancestor = *j.nodes[n.down.cycle.node].id
 	}
 	return b
 }
@@ -137,14 +137,14 @@ func checkGate(j *judge, v int32) *Blocker {
 		return nil
 	}
 	a := d.gateBlocker.node
-	return &Blocker{Reason: j.ancestorReason(a), Ancestor: j.nodes[a].id}
+	return &Blocker{Reason: j.ancestorReason(a), Ancestor: *j.nodes[a].id}
 }
 
 // checkFresh is the freshness rule: for every observed source of an ancestor
 // outside the group, the latest observation started after the one that first
 // returned the candidate had completed, and replicaLag after it.
 func checkFresh(j *judge, v int32) *Blocker {
-	a := j.nodes[v].down.gateOldest
+	a := j.nodes[v].down.gateOldest.node
 	if a == none || j.lacks(freshnessRule) {
 		return nil
 	}
@@ -152,7 +152,7 @@ func checkFresh(j *judge, v int32) *Blocker {
 	if j.latestStart(a).After(first, j.in.Self.ReplicaLag) {
 		return nil
 	}
-	return &Blocker{Reason: AncestorUnobserved, Ancestor: j.nodes[a].id}
+	return &Blocker{Reason: AncestorUnobserved, Ancestor: *j.nodes[a].id}
 }
 
 // ancestorReason is the actual trouble of an unsettled ancestor. It is total.

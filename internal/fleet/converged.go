@@ -14,7 +14,7 @@ func (j *judge) releasesOf(s *source, n *node) []int32 {
 	}
 	var result []int32
 	for _, r := range s.releases {
-		if by := j.in.Releases[r].AppliedBy; by == n.id || !j.appliedBySibling(s, by) {
+		if by := j.in.Releases[r].AppliedBy; by == *n.id || !j.appliedBySibling(s, by) {
 			result = append(result, r)
 		}
 	}
@@ -24,7 +24,7 @@ func (j *judge) releasesOf(s *source, n *node) []int32 {
 // appliedBySibling tells whether the ID is that of a node of the source.
 func (j *judge) appliedBySibling(s *source, by ID) bool {
 	for _, v := range s.nodes {
-		if j.nodes[v].id == by {
+		if *j.nodes[v].id == by {
 			return true
 		}
 	}

@@ -21,12 +21,13 @@ const (
 // source-controller to reconcile at it for the first time. Held sources are not
 // enrolled; what they wait for is somebody.
 func (j *judge) enrolment(s *source) {
+	s.cloning = s.real && j.takesSlot(s.in)
 	if s.hold != nil {
 		return
 	}
-	cloning := s.real && s.in.Initial && !s.in.Reconciled
-	s.notEnrolled = s.pin == "" || cloning
-	s.enrolmentFailed = (s.pin == "" && s.in.FetchFailed) || (cloning && !j.takesSlot(s.in))
+	waiting := s.real && s.in.Initial && !s.in.Reconciled
+	s.notEnrolled = s.pin == "" || waiting
+	s.enrolmentFailed = (s.pin == "" && s.in.FetchFailed) || (waiting && !s.cloning)
 }
 
 // takesSlot tells whether an initial pin is still being cloned: not reconciled
@@ -84,7 +85,7 @@ func (j *judge) moves() []Move {
 // unpinned tells whether the source carries neither a real nor, in Shadow, a
 // virtual pin.
 func (j *judge) unpinned(s *source) bool {
-	return s.in.Pin == "" && (j.in.Self.Mode != Shadow || s.in.VirtualPin == "")
+	return !s.real && (j.in.Self.Mode != Shadow || s.in.VirtualPin == "")
 }
 
 // initialTarget is where an initial pin freezes the source (design: initial
@@ -109,7 +110,7 @@ func (j *judge) paced(waiting []int32) []int32 {
 	}
 	free := enrolmentSlots
 	for i := range j.sources {
-		if s := &j.sources[i]; s.keeper == self && s.in.Pin != "" && j.takesSlot(s.in) {
+		if s := &j.sources[i]; s.keeper == self && s.cloning {
 			free--
 		}
 	}
@@ -127,7 +128,7 @@ func (j *judge) move(s *source, kind MoveKind, to Revision) Move {
 	}
 	for _, v := range s.nodes {
 		if j.nodes[v].selected {
-			m.Nodes = append(m.Nodes, j.nodes[v].id)
+			m.Nodes = append(m.Nodes, *j.nodes[v].id)
 		}
 	}
 	return m

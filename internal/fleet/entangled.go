@@ -72,7 +72,7 @@ func (j *judge) waitingReleases() []wait {
 			}
 			for _, d := range r.DependsOn {
 				if other, known := j.find(appliedBy[d]); known {
-					result = append(result, wait{node: int32(v), other: other, text: entanglement(r, d, j.nodes[other].id)})
+					result = append(result, wait{node: int32(v), other: other, text: entanglement(r, d, *j.nodes[other].id)})
 				}
 			}
 		}
@@ -91,7 +91,7 @@ func (j *judge) appliers() map[ID]ID {
 
 // find returns the place of a node.
 func (j *judge) find(id ID) (int32, bool) {
-	i, found := slices.BinarySearchFunc(j.nodes, id, func(n node, id ID) int { return compareIDs(&n.id, &id) })
+	i, found := slices.BinarySearchFunc(j.nodes, id, func(n node, id ID) int { return compareIDs(n.id, &id) })
 	return int32(i), found
 }
 

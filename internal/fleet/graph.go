@@ -3,10 +3,7 @@
 
 package fleet
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 const (
 	// none stands for "no vertex".
@@ -14,17 +11,6 @@ const (
 	// self stands for the judged Wavefront among its peers.
 	self int32 = -2
 )
-
-// compareIDs is ID.Compare with one comparison a field.
-func compareIDs(a, b *ID) int {
-	if c := strings.Compare(a.Kind, b.Kind); c != 0 {
-		return c
-	}
-	if c := strings.Compare(a.Namespace, b.Namespace); c != 0 {
-		return c
-	}
-	return strings.Compare(a.Name, b.Name)
-}
 
 // discovery finds the members of the graph among all known nodes. Vertices are
 // numbered as they are found; number then gives them their places in the order
@@ -75,13 +61,11 @@ func (d *discovery) enter() {
 	nodes := d.j.in.Nodes
 	for i := range nodes {
 		d.vertex[i] = none
-		other := d.known.at(&nodes[i].ID)
+		other, slot := d.known.enter(&nodes[i].ID, int32(i))
 		switch {
 		case other == none:
-			d.known.put(&nodes[i].ID, int32(i))
 		case nodes[other].UID < nodes[i].UID:
-			d.vertex[other] = duplicate
-			d.known.put(&nodes[i].ID, int32(i))
+			d.vertex[other], slot.place = duplicate, int32(i)+1
 		default:
 			d.vertex[i] = duplicate
 		}
@@ -90,7 +74,7 @@ func (d *discovery) enter() {
 
 // member tells whether a node belongs to the graph without an edge to it.
 func (d *discovery) member(i int32, scopes []scope) bool {
-	if slices.Contains(d.j.in.Nodes[i].SelectedBy, d.j.in.Self.Name) {
+	if d.j.own[i] {
 		return true
 	}
 	s := d.j.builtFrom[i]
@@ -149,15 +133,15 @@ func (d *discovery) id(place int32) *ID {
 // number orders the members by ID and hands nodes and edges to the judge.
 func (d *discovery) number() {
 	places := slices.Clone(d.found)
-	slices.SortFunc(places, func(a, b int32) int { return compareIDs(d.id(a), d.id(b)) })
+	sortByID(places, d.id)
 	discovered := make([]int32, len(places))
 	d.j.nodes = make([]node, len(places))
 	for v, place := range places {
 		discovered[v] = d.vertex[place]
-		d.j.nodes[v] = node{id: *d.id(place), source: none}
+		d.j.nodes[v] = node{id: d.id(place), source: none}
 		if int(place) < len(d.j.in.Nodes) {
 			d.j.nodes[v].in = &d.j.in.Nodes[place]
-			d.j.nodes[v].source = d.j.builtFrom[place]
+			d.j.nodes[v].source, d.j.nodes[v].own = d.j.builtFrom[place], d.j.own[place]
 		}
 	}
 	for v, place := range places {

@@ -53,8 +53,13 @@ func (x *index) at(id *ID) int32 {
 	return s.place - 1
 }
 
-// put gives the ID a place.
-func (x *index) put(id *ID, place int32) {
+// enter gives the ID a place, unless it has one: then it returns that, and the
+// slot to put another there.
+func (x *index) enter(id *ID, place int32) (int32, *slot) {
 	s, h := x.find(id)
+	if s.place != 0 {
+		return s.place - 1, s
+	}
 	s.hash, s.place = h, place+1
+	return none, s
 }

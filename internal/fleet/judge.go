@@ -6,6 +6,7 @@ package fleet
 import (
 	"slices"
 	"strings"
+	"time"
 )
 
 // clause names a part of the rules that tests leave out, to see that its
@@ -73,6 +74,9 @@ type judge struct {
 	// builtFrom is the place in Input.Sources of the source of each of
 	// Input.Nodes; none where it can't be read.
 	builtFrom []int32
+	// own tells of each of Input.Nodes whether the judged Wavefront selects
+	// it.
+	own []bool
 
 	nodes   []node
 	sources []source
@@ -91,7 +95,7 @@ func (j *judge) lacks(c clause) bool { return j.without&c != 0 }
 
 // node is what the rules know of one node of the graph.
 type node struct {
-	id ID
+	id *ID
 	// in is nil for a missing node.
 	in *Node
 	// source is the place of the source in judge.sources; none where it can't
@@ -99,6 +103,8 @@ type node struct {
 	source int32
 	// pinned nodes are moved by a pin; all others are gates.
 	pinned bool
+	// own: selected by the judged Wavefront.
+	own bool
 	// selected by the Wavefront that keeps its source: its edges hold the
 	// source.
 	selected bool
@@ -113,6 +119,9 @@ type node struct {
 	settled     bool
 	unconfirmed bool
 	unhealthy   bool
+	// undecidedIn is how long from now time alone changes the verdict; zero
+	// if it does not.
+	undecidedIn time.Duration
 	trouble     string
 
 	inCycle     bool
@@ -136,18 +145,22 @@ type source struct {
 	nodes     []int32
 	releases  []int32
 
-	pin       Revision
-	real      bool
-	hold      *Hold
-	counting  *Observation
-	stale     bool
-	unseen    bool // can't be observed: failed or stale
+	pin      Revision
+	real     bool
+	hold     *Hold
+	counting *Observation
+	stale    bool
+	unseen   bool // can't be observed: failed or stale
+	// since is when the latest observation started, or since when one is
+	// awaited.
+	since     Instant
 	observed  bool // needs an observation
 	candidate Revision
 	atPin     bool
 
 	notEnrolled     bool
 	enrolmentFailed bool
+	cloning         bool // takes one of the slots
 
 	blocker *Blocker
 	// culprit is the node that blocks the source; none if none does.
@@ -188,8 +201,8 @@ func (j *judge) indexSources() {
 	j.sourceIndex = newIndex(len(j.in.Sources), func(i int32) *ID { return &j.in.Sources[i].ID })
 	for i := range j.in.Sources {
 		s := &j.in.Sources[i]
-		if other := j.sourceIndex.at(&s.ID); other == none || j.in.Sources[other].UID < s.UID {
-			j.sourceIndex.put(&s.ID, int32(i))
+		if other, slot := j.sourceIndex.enter(&s.ID, int32(i)); other != none && j.in.Sources[other].UID < s.UID {
+			slot.place = int32(i) + 1
 		}
 	}
 	j.builtFrom = make([]int32, len(j.in.Nodes))
@@ -215,7 +228,7 @@ func (j *judge) gather(scopes []scope) {
 			total++
 		}
 	}
-	slices.SortFunc(used, func(a, b int32) int { return compareIDs(&j.in.Sources[a].ID, &j.in.Sources[b].ID) })
+	sortByID(used, func(i int32) *ID { return &j.in.Sources[i].ID })
 	j.sources = make([]source, len(used))
 	members := make([]int32, total)
 	for p, i := range used {
@@ -241,7 +254,7 @@ func (j *judge) gatherReleases() {
 	for i := range order {
 		order[i] = int32(i)
 	}
-	slices.SortFunc(order, func(a, b int32) int { return compareIDs(&j.in.Releases[a].ID, &j.in.Releases[b].ID) })
+	sortByID(order, func(i int32) *ID { return &j.in.Releases[i].ID })
 	for _, r := range order {
 		if s := j.findSource(&j.in.Releases[r].Source); s != nil {
 			s.releases = append(s.releases, r)
@@ -273,7 +286,7 @@ func (j *judge) judgeNodes(out *Evaluation) {
 	j.entangled()
 	for v := range j.nodes {
 		if j.nodes[v].unconfirmed {
-			out.Confirm = append(out.Confirm, j.nodes[v].id)
+			out.Confirm = append(out.Confirm, *j.nodes[v].id)
 		}
 	}
 }
@@ -281,11 +294,11 @@ func (j *judge) judgeNodes(out *Evaluation) {
 // judgeSource establishes the facts of a source that the rules of its nodes
 // stand on.
 func (j *judge) judgeSource(s *source) {
-	for _, v := range s.nodes {
-		j.nodes[v].selected = j.selects(s, j.nodes[v].in)
-	}
 	if s.keeper == none {
 		return
+	}
+	for _, v := range s.nodes {
+		j.nodes[v].selected = j.selects(s, &j.nodes[v])
 	}
 	s.hold = j.sourceHold(s)
 	s.pin, s.real = j.effectivePin(s)
@@ -302,10 +315,9 @@ func (j *judge) judgeSource(s *source) {
 }
 
 // selects tells whether the Wavefront that keeps the source selects the node.
-func (j *judge) selects(s *source, n *Node) bool {
-	name := j.in.Self.Name
-	if s.keeper >= 0 {
-		name = j.peers[s.keeper].Name
+func (j *judge) selects(s *source, n *node) bool {
+	if s.keeper == self {
+		return n.own
 	}
-	return slices.Contains(n.SelectedBy, name)
+	return slices.Contains(n.in.SelectedBy, j.peers[s.keeper].Name)
 }

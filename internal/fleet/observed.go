@@ -33,7 +33,10 @@ func (s *source) neverPinned() bool {
 func (j *judge) observe(s *source) {
 	s.observed = needsObservation(s)
 	s.counting = j.countingObservation(s.in)
-	s.stale = s.counting != nil && j.outdated(s.counting.Started)
+	if s.since = awaitedSince(s.in); s.counting != nil {
+		s.since = s.counting.Started
+	}
+	s.stale = s.counting != nil && j.outdated(s.since)
 	s.unseen = s.observed && j.unobservable(s)
 	if s.counting != nil && s.pin != "" && !s.counting.Commit.Same(s.pin) && !j.chosenByGit(s) {
 		s.candidate = s.counting.Commit
@@ -85,7 +88,7 @@ func (j *judge) unobservable(s *source) bool {
 	if s.counting != nil {
 		return s.stale
 	}
-	return s.in.ObservationError != "" || j.outdated(awaitedSince(s.in))
+	return s.in.ObservationError != "" || j.outdated(s.since)
 }
 
 // awaitedSince is the moment since which the source's observation is awaited.

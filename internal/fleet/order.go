@@ -56,11 +56,11 @@ func (j *judge) cyclePath(members []int32, component []int32) []ID {
 
 // pathTo renders the path from start to v and back to start.
 func (j *judge) pathTo(v, start int32, via map[int32]int32) []ID {
-	path := []ID{j.nodes[start].id}
+	path := []ID{*j.nodes[start].id}
 	for ; v != start; v = via[v] {
-		path = append(path, j.nodes[v].id)
+		path = append(path, *j.nodes[v].id)
 	}
-	path = append(path, j.nodes[start].id)
+	path = append(path, *j.nodes[start].id)
 	slices.Reverse(path)
 	return path
 }

@@ -13,9 +13,9 @@ type descent struct {
 	fullBlocker nearest
 	gateBlocker nearest
 	// fullOldest and gateOldest are those whose source's latest observation
-	// started the earliest; none if no source among them is observed.
-	fullOldest int32
-	gateOldest int32
+	// started the earliest.
+	fullOldest oldest
+	gateOldest oldest
 	// cycle is the nearest ancestor on a cycle, contested the nearest one on
 	// a contested source.
 	cycle     nearest
@@ -26,7 +26,7 @@ type descent struct {
 var knowingNothing = descent{
 	full: true, gate: true,
 	fullBlocker: nobody, gateBlocker: nobody, cycle: nobody, contested: nobody,
-	fullOldest: none, gateOldest: none,
+	fullOldest: oldest{node: none}, gateOldest: oldest{node: none},
 }
 
 // descend carries the values of section "the graph" from roots to leaves, in
@@ -47,7 +47,7 @@ func (j *judge) descend() {
 			n.down.fullBlocker = nearest{node: v}
 		}
 		if j.isObserved(n) {
-			n.down.fullOldest = j.older(v, n.down.fullOldest)
+			n.down.fullOldest = n.down.fullOldest.older(oldest{seq: j.latestStart(v).Seq, node: v})
 		}
 		if n.cyclic() {
 			n.down.full, n.down.gate = false, false
@@ -74,8 +74,8 @@ func (j *judge) inherit(v int32) descent {
 		d.gate = d.gate && gate
 		d.fullBlocker = d.fullBlocker.closer(up.fullBlocker.oneFurther())
 		d.gateBlocker = d.gateBlocker.closer(blocker.oneFurther())
-		d.fullOldest = j.older(d.fullOldest, up.fullOldest)
-		d.gateOldest = j.older(d.gateOldest, oldest)
+		d.fullOldest = d.fullOldest.older(up.fullOldest)
+		d.gateOldest = d.gateOldest.older(oldest)
 		d.inheritMarks(j, p)
 	}
 	return d
@@ -103,7 +103,7 @@ func (j *judge) direct(p int32) *descent {
 		d.fullBlocker = nearest{node: p}
 	}
 	if j.isObserved(&j.nodes[p]) {
-		d.fullOldest = p
+		d.fullOldest = oldest{seq: j.latestStart(p).Seq, node: p}
 	}
 	return &d
 }
@@ -123,17 +123,17 @@ func (j *judge) isObserved(n *node) bool {
 	return n.pinned && j.sources[n.source].observed
 }
 
-// older returns the node whose source's latest observation started earlier; a
-// source without one is the oldest of all.
-func (j *judge) older(a, b int32) int32 {
-	switch {
-	case a == none:
-		return b
-	case b == none:
-		return a
-	}
-	sa, sb := j.latestStart(a), j.latestStart(b)
-	if sb.Seq < sa.Seq || (sb.Seq == sa.Seq && b < a) {
+// oldest is the node whose source's latest observation started the earliest; a
+// source without one comes before all others.
+type oldest struct {
+	seq  uint64
+	node int32 // none if no source is observed
+}
+
+// older returns the one that started earlier; of two in one moment, the smaller
+// ID.
+func (a oldest) older(b oldest) oldest {
+	if a.node == none || (b.node != none && (b.seq < a.seq || (b.seq == a.seq && b.node < a.node))) {
 		return b
 	}
 	return a
@@ -142,8 +142,8 @@ func (j *judge) older(a, b int32) int32 {
 // latestStart is when the latest observation of the node's source started; the
 // zero Instant if none counts.
 func (j *judge) latestStart(v int32) Instant {
-	if o := j.sources[j.nodes[v].source].counting; o != nil {
-		return o.Started
+	if s := &j.sources[j.nodes[v].source]; s.counting != nil {
+		return s.since
 	}
 	return Instant{}
 }

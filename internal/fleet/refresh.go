@@ -40,7 +40,7 @@ func (j *judge) refresh(out *Evaluation) {
 		if s.counting == nil {
 			after = later(after, s.in.PinSeen)
 		}
-		if !after.IsZero() && (s.counting == nil || !s.counting.Started.After(after, j.in.Self.ReplicaLag)) {
+		if !after.IsZero() && (s.counting == nil || !s.since.After(after, j.in.Self.ReplicaLag)) {
 			out.Refresh = append(out.Refresh, Refresh{Source: s.in.ID, After: after})
 		}
 	}
@@ -50,7 +50,7 @@ func (j *judge) refresh(out *Evaluation) {
 // ancestors are. On a busy branch a new commit would void the candidate for
 // ever; half of staleAfter is as long as the ancestors may take.
 func (j *judge) waitsForListings(s *source) bool {
-	if !j.mayMove(s) || j.in.Now.At-s.counting.Started.At > j.in.Self.StaleAfter/2 {
+	if !j.mayMove(s) || j.in.Now.At-s.since.At > j.in.Self.StaleAfter/2 {
 		return false
 	}
 	b, _ := perNode(checkFresh)(j, s)
@@ -127,8 +127,8 @@ func (j *judge) raiseDemands(wanted []demand) bool {
 func (j *judge) recheck() time.Duration {
 	var soonest time.Duration
 	within := func(d time.Duration) {
-		if d >= 0 && (soonest == 0 || d+1 < soonest) {
-			soonest = d + 1
+		if d > 0 && (soonest == 0 || d < soonest) {
+			soonest = d
 		}
 	}
 	for i := range j.sources {
@@ -137,31 +137,16 @@ func (j *judge) recheck() time.Duration {
 			continue
 		}
 		if s.observed {
-			since := awaitedSince(s.in)
-			if s.counting != nil {
-				since = s.counting.Started
-			}
-			within(since.At + j.in.Self.StaleAfter - j.in.Now.At)
+			within(s.since.At + j.in.Self.StaleAfter - j.in.Now.At + 1)
 		}
-		if s.real && j.takesSlot(s.in) {
+		if s.cloning {
 			within(s.in.PinnedAt.Add(enrolmentTimeout(s.in)).Sub(j.in.Clock))
 		}
 	}
 	for v := range j.nodes {
-		j.recheckNode(&j.nodes[v], within)
+		if d := j.nodes[v].undecidedIn; d > 0 {
+			within(d)
+		}
 	}
 	return soonest
-}
-
-// recheckNode tells when time alone may change the node's verdict.
-func (j *judge) recheckNode(n *node, within func(time.Duration)) {
-	if n.in == nil || n.in.Ready.Status == True {
-		return
-	}
-	if n.in.Ready.Reason == artifactFailed && n.source != none {
-		within(j.sources[n.source].in.ArtifactAt.Add(grace).Sub(j.in.Clock))
-	}
-	if n.verdict != Undecided {
-		within(n.in.Ready.Since.Add(n.in.Timeout + grace).Sub(j.in.Clock))
-	}
 }

@@ -16,7 +16,7 @@ func (j *judge) report(out *Evaluation) {
 	for v := range j.nodes {
 		start := len(dependsOn)
 		for _, p := range j.parents.of(int32(v)) {
-			dependsOn = append(dependsOn, j.nodes[p].id)
+			dependsOn = append(dependsOn, *j.nodes[p].id)
 		}
 		r := &out.Nodes[v]
 		j.nodeResult(&j.nodes[v], r)
@@ -44,20 +44,21 @@ func (j *judge) reportSources(out *Evaluation) {
 	if sources == 0 {
 		return
 	}
-	out.Sources = make([]SourceResult, 0, sources)
+	out.Sources = make([]SourceResult, sources)
 	members := make([]ID, 0, nodes)
+	next := 0
 	for i := range j.sources {
 		s := &j.sources[i]
 		if s.keeper != self {
 			continue
 		}
+		r := &out.Sources[next]
+		next++
 		start, rank := len(members), none
 		for _, v := range s.nodes {
-			members = append(members, j.nodes[v].id)
+			members = append(members, *j.nodes[v].id)
 			rank = max(rank, j.nodes[v].wave)
 		}
-		out.Sources = append(out.Sources, SourceResult{})
-		r := &out.Sources[len(out.Sources)-1]
 		j.sourceResult(s, r)
 		r.Nodes, r.Rank = members[start:len(members):len(members)], int(rank)
 	}
@@ -68,7 +69,7 @@ func (j *judge) reportSources(out *Evaluation) {
 func (j *judge) reportOddities(out *Evaluation) {
 	for i := range j.sources {
 		s := &j.sources[i]
-		if s.in.Managed && s.in.Ref == "" && j.selectedHere(s) {
+		if s.in.Ref == "" && s.in.Managed && j.selectedHere(s) {
 			out.Unsupported = append(out.Unsupported, s.in.ID)
 		}
 	}
@@ -80,16 +81,14 @@ func (j *judge) reportOddities(out *Evaluation) {
 		refused := slices.Clone(n.in.Refused)
 		slices.SortFunc(refused, func(a, b ID) int { return compareIDs(&a, &b) })
 		for _, to := range slices.Compact(refused) {
-			out.Refused = append(out.Refused, RefusedReference{From: n.id, To: to})
+			out.Refused = append(out.Refused, RefusedReference{From: *n.id, To: to})
 		}
 	}
 }
 
 // selectedHere tells whether the judged Wavefront selects a node of the source.
 func (j *judge) selectedHere(s *source) bool {
-	return slices.ContainsFunc(s.nodes, func(v int32) bool {
-		return slices.Contains(j.nodes[v].in.SelectedBy, j.in.Self.Name)
-	})
+	return slices.ContainsFunc(s.nodes, func(v int32) bool { return j.nodes[v].own })
 }
 
 // add counts a node.
@@ -121,18 +120,16 @@ func (c *Counts) add(n *NodeResult) {
 
 // nodeResult renders a node.
 func (j *judge) nodeResult(n *node, r *NodeResult) {
-	*r = NodeResult{
-		ID: n.id, Role: Gate, State: n.state, Missing: n.in == nil, Wave: int(n.wave),
-		Verdict: n.verdict, Ready: n.ready, Hold: n.hold, Blocked: n.blocker,
-		Unhealthy: n.unhealthy, Trouble: n.trouble,
-		Settled: n.settled, Full: n.down.full, Gate: n.down.gate,
-		InCycle: n.inCycle, BehindCycle: n.behindCycle,
-	}
+	r.ID, r.Role, r.State, r.Missing, r.Wave = *n.id, Gate, n.state, n.in == nil, int(n.wave)
+	r.Verdict, r.Ready, r.Hold, r.Blocked = n.verdict, n.ready, n.hold, n.blocker
+	r.Unhealthy, r.Trouble = n.unhealthy, n.trouble
+	r.Settled, r.Full, r.Gate = n.settled, n.down.full, n.down.gate
+	r.InCycle, r.BehindCycle = n.inCycle, n.behindCycle
 	if n.in == nil {
 		return
 	}
 	r.UID, r.Source, r.Timeout = n.in.UID, n.in.Source, n.in.Timeout
-	r.Selected = slices.Contains(n.in.SelectedBy, j.in.Self.Name)
+	r.Selected = n.own
 	if n.source == none {
 		return
 	}
@@ -161,14 +158,12 @@ func (s *source) pendingSince() time.Time {
 
 // sourceResult renders a source in scope, without its nodes.
 func (j *judge) sourceResult(s *source, r *SourceResult) {
-	*r = SourceResult{
-		ID: s.in.ID, UID: s.in.UID,
-		Pin: s.pin, Real: s.real, Candidate: s.candidate, PendingSince: s.pendingSince(),
-		Pending: s.pending(), Admissible: s.admissible(), AtPin: s.atPin, Hold: s.hold,
-		Blocked:     j.sourceBlocker(s),
-		NotEnrolled: s.notEnrolled, EnrolmentFailed: s.enrolmentFailed,
-		FetchFailing: s.in.FetchFailed && s.pin != "", Contested: s.contested,
-	}
+	r.ID, r.UID, r.Pin, r.Real = s.in.ID, s.in.UID, s.pin, s.real
+	r.Candidate, r.PendingSince, r.Pending = s.candidate, s.pendingSince(), s.pending()
+	r.Admissible, r.AtPin, r.Contested = s.admissible(), s.atPin, s.contested
+	r.Hold, r.Blocked = s.hold, j.sourceBlocker(s)
+	r.NotEnrolled, r.EnrolmentFailed = s.notEnrolled, s.enrolmentFailed
+	r.FetchFailing = s.in.FetchFailed && s.pin != ""
 }
 
 // sourceBlocker says why the source as a whole waits; nil if it does not.

@@ -17,11 +17,13 @@ type scope struct {
 // that at least one selected node is built from.
 func (j *judge) scopes() []scope {
 	result := make([]scope, len(j.in.Sources))
+	j.own = make([]bool, len(j.in.Nodes))
 	for i := range j.in.Nodes {
 		n := &j.in.Nodes[i]
 		if len(n.SelectedBy) == 0 {
 			continue
 		}
+		j.own[i] = slices.Contains(n.SelectedBy, j.in.Self.Name)
 		s := j.builtFrom[i]
 		if s == none || !sequenced(&j.in.Sources[s]) {
 			continue
@@ -83,7 +85,7 @@ func contests(w *Wavefront) bool {
 func (j *judge) overlaps(scopes []scope, out *Evaluation) {
 	reported := func(p int32) bool { return !contests(&j.in.Self) || contests(&j.peers[p]) }
 	for i := range j.nodes {
-		if n := &j.nodes[i]; n.in != nil && slices.Contains(n.in.SelectedBy, j.in.Self.Name) {
+		if n := &j.nodes[i]; n.own && len(j.peers) > 0 {
 			out.SelectorOverlaps = append(out.SelectorOverlaps, j.nodeOverlaps(n, reported)...)
 		}
 	}
@@ -108,7 +110,7 @@ func (j *judge) nodeOverlaps(n *node, reported func(int32) bool) []Overlap {
 	var result []Overlap
 	for p := range j.peers {
 		if reported(int32(p)) && slices.Contains(n.in.SelectedBy, j.peers[p].Name) {
-			result = append(result, Overlap{Object: n.id, Peer: j.peers[p].Name})
+			result = append(result, Overlap{Object: *n.id, Peer: j.peers[p].Name})
 		}
 	}
 	return result

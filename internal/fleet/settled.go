@@ -3,6 +3,8 @@
 
 package fleet
 
+import "time"
+
 // judgeNode judges one node by itself, without its ancestors.
 func (j *judge) judgeNode(v int32) {
 	n := &j.nodes[v]
@@ -23,17 +25,18 @@ func (j *judge) judgeNode(v int32) {
 
 // judgeHealth establishes verdict, readiness and the state of charts.
 func (j *judge) judgeHealth(n *node) {
+	var artifactAt time.Time
+	var pin Revision
+	if n.source != none {
+		artifactAt, pin = j.sources[n.source].in.ArtifactAt, j.sources[n.source].pin
+	}
+	n.verdict = j.judgeVerdict(n.in, pin, artifactAt)
+	n.undecidedIn = j.verdictChanges(n.in, n.verdict, artifactAt)
 	if !n.pinned {
-		var s Source
-		if n.source != none {
-			s = *j.sources[n.source].in
-		}
-		n.verdict = j.judgeVerdict(n.in, "", s.ArtifactAt)
 		n.ready = n.verdict == Good
 		return
 	}
 	s := &j.sources[n.source]
-	n.verdict = j.judgeVerdict(n.in, s.pin, s.in.ArtifactAt)
 	n.ready = n.verdict == Good && (j.lacks(attemptedRule) || n.in.LastApplied.Same(s.pin) && n.in.LastAttempted.Same(s.pin))
 	n.releases = j.releasesOf(s, n)
 	n.charts = j.chartsConverged(s, n)

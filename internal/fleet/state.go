@@ -69,7 +69,7 @@ func (j *judge) candidateBlocker(s *source, v int32) *Blocker {
 			}
 		}
 	}
-	return &Blocker{Reason: SharedSourceBlocked, Ancestor: j.nodes[s.culprit].id}
+	return &Blocker{Reason: SharedSourceBlocked, Ancestor: *j.nodes[s.culprit].id}
 }
 
 // enrolmentBlocker says why a source waits for its initial pin.

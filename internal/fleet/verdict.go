@@ -43,6 +43,22 @@ func (j *judge) judgeVerdict(n *Node, pin Revision, artifactAt time.Time) Verdic
 	return Undecided
 }
 
+// verdictChanges tells how long from now time alone changes the verdict; zero if
+// it does not.
+func (j *judge) verdictChanges(n *Node, v Verdict, artifactAt time.Time) time.Duration {
+	if n.Ready.Status == True {
+		return 0
+	}
+	var result time.Duration
+	if v != Undecided {
+		result = max(0, n.Ready.Since.Add(n.Timeout+grace).Sub(j.in.Clock)+1)
+	}
+	if d := artifactAt.Add(grace).Sub(j.in.Clock); n.Ready.Reason == artifactFailed && d > 0 && (result == 0 || d < result) {
+		result = d
+	}
+	return result
+}
+
 // excused tells whether Ready is False for a reason that does not make the node
 // bad: it waits for a dependency, a newer revision cancelled its health checks,
 // or it looked for an artifact that had just been replaced.
