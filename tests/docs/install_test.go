@@ -4,8 +4,6 @@
 package docs
 
 import (
-	"io/fs"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -18,11 +16,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/isometry/wavefront-controller/tests/env"
+	"github.com/isometry/wavefront-controller/tests/ship/example"
 )
 
 const (
 	installDocument = "docs/install.md"
-	clusterPath     = "clusters/production"
+	clusterPath     = example.ClusterPath
 	release         = "v0.1.0"
 )
 
@@ -68,7 +67,9 @@ func (s *shell) publish(t *testing.T) {
 	g := NewWithT(t)
 	project, err := s.Git().Create(t.Context(), "wavefront-controller")
 	g.Expect(err).NotTo(HaveOccurred())
-	_, err = project.Commit(t.Context(), "main", "Release", s.tree(t, "config"))
+	config, err := example.Files(filepath.Join(root, "config"), "config")
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = project.Commit(t.Context(), "main", "Release", config)
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = project.Tag(t.Context(), release, "main", "Release")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -78,25 +79,6 @@ func (s *shell) publish(t *testing.T) {
 		folder + "/flux.yaml":    strings.ReplaceAll(installer(t, "config/flux"), published, project.URL()),
 	})
 	s.replace = append(s.replace, published+"/releases/download/"+release, site+folder)
-}
-
-// tree reads a folder of the work tree as files of a repository.
-func (s *shell) tree(t *testing.T, folder string) env.Files {
-	t.Helper()
-	files := env.Files{}
-	NewWithT(t).Expect(filepath.WalkDir(filepath.Join(root, folder), func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		content, err := os.ReadFile(path)
-		rel, relErr := filepath.Rel(root, path)
-		if relErr != nil {
-			return relErr
-		}
-		files[filepath.ToSlash(rel)] = string(content)
-		return err
-	})).To(Succeed())
-	return files
 }
 
 func installer(t *testing.T, overlay string) string {
@@ -115,7 +97,8 @@ func (s *shell) cloneCluster(t *testing.T) {
 	g := NewWithT(t)
 	cluster, err := s.Git().Create(t.Context(), "cluster")
 	g.Expect(err).NotTo(HaveOccurred())
-	sync := strings.NewReplacer("URL", cluster.URL(), "PATH", "./"+clusterPath).Replace(gotkSync)
+	// A short interval, in place of `flux reconcile`.
+	sync := example.Sync(cluster.URL(), clusterPath, "5s")
 	folder := clusterPath + "/flux-system/"
 	_, err = cluster.Commit(t.Context(), "main", "Bootstrap", env.Files{
 		folder + "gotk-components.yaml": "# What Flux itself needs; here it runs already.\n",
@@ -129,31 +112,3 @@ func (s *shell) cloneCluster(t *testing.T) {
 	out, err := exec.Command("git", "clone", "--quiet", cluster.Dir(), s.folder).CombinedOutput()
 	g.Expect(err).NotTo(HaveOccurred(), string(out))
 }
-
-// gotkSync is what `flux bootstrap` writes, with a short interval in place of `flux
-// reconcile`.
-const gotkSync = `apiVersion: source.toolkit.fluxcd.io/v1
-kind: GitRepository
-metadata:
-  name: flux-system
-  namespace: flux-system
-spec:
-  interval: 5s
-  ref:
-    branch: main
-  url: URL
----
-apiVersion: kustomize.toolkit.fluxcd.io/v1
-kind: Kustomization
-metadata:
-  name: flux-system
-  namespace: flux-system
-spec:
-  interval: 10m
-  retryInterval: 2s
-  path: PATH
-  prune: true
-  sourceRef:
-    kind: GitRepository
-    name: flux-system
-`

@@ -5,10 +5,8 @@ package ship
 
 import (
 	"context"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -25,6 +23,7 @@ import (
 
 	wavefrontv1 "github.com/isometry/wavefront-controller/api/wavefront/v1alpha1"
 	"github.com/isometry/wavefront-controller/tests/env"
+	"github.com/isometry/wavefront-controller/tests/ship/example"
 	"github.com/isometry/wavefront-controller/tests/ship/kubelet"
 )
 
@@ -89,37 +88,9 @@ func (s *site) bootstrap(t *testing.T, path string, files env.Files) {
 	g := NewWithT(t)
 	_, err := s.repository.Commit(t.Context(), "main", "Bootstrap", files)
 	g.Expect(err).NotTo(HaveOccurred())
-	objs, err := env.Decode([]byte(gotkSync(s.repository.URL(), path)))
+	objs, err := env.Decode([]byte(example.Sync(s.repository.URL(), path, "1m0s")))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(s.Apply(t.Context(), objs...)).To(Succeed())
-}
-
-// gotkSync is the file gotk-sync.yaml of a cluster.
-func gotkSync(url, path string) string {
-	return `apiVersion: source.toolkit.fluxcd.io/v1
-kind: GitRepository
-metadata:
-  name: flux-system
-  namespace: flux-system
-spec:
-  interval: 1m0s
-  ref:
-    branch: main
-  url: ` + url + `
----
-apiVersion: kustomize.toolkit.fluxcd.io/v1
-kind: Kustomization
-metadata:
-  name: flux-system
-  namespace: flux-system
-spec:
-  interval: 10m0s
-  path: ./` + path + `
-  prune: true
-  sourceRef:
-    kind: GitRepository
-    name: flux-system
-`
 }
 
 // commit changes the cluster's repository, and has Flux look at it now.
@@ -173,15 +144,7 @@ func (s *site) expectWavefront(t *testing.T, name string, check func(Gomega, *wa
 // their paths.
 func files(t testing.TB, folder, prefix string) env.Files {
 	t.Helper()
-	read := env.Files{}
-	root := filepath.Join(repository(t), folder)
-	NewWithT(t).Expect(filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		content, err := os.ReadFile(path)
-		read[prefix+strings.TrimPrefix(filepath.ToSlash(path), filepath.ToSlash(root)+"/")] = string(content)
-		return err
-	})).To(Succeed())
+	read, err := example.Files(filepath.Join(repository(t), folder), prefix)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return read
 }

@@ -5,7 +5,6 @@ package ship
 
 import (
 	"context"
-	"maps"
 	"regexp"
 	"strings"
 	"sync"
@@ -18,17 +17,13 @@ import (
 
 	wavefrontv1 "github.com/isometry/wavefront-controller/api/wavefront/v1alpha1"
 	"github.com/isometry/wavefront-controller/tests/env"
+	"github.com/isometry/wavefront-controller/tests/ship/example"
 )
 
-const (
-	fleetExample  = "docs/examples/fleet"
-	fleetGit      = "https://git.example.com/fleet"
-	fleetManifest = "wavefront/fleet.yaml"
-	flotillas     = "flotillas"
-)
+const flotillas = example.Namespace
 
 // flotillaNames are those of the example, in the order of their dependencies.
-var flotillaNames = []string{"database", "api", "web"}
+var flotillaNames = example.Flotillas
 
 // exampleFleet is the example applied as it is, with git on loopback.
 type exampleFleet struct {
@@ -49,20 +44,11 @@ func newExampleFleet(t *testing.T) *exampleFleet {
 func (s *site) exampleFleet(t *testing.T) *exampleFleet {
 	t.Helper()
 	g := NewWithT(t)
-	fleet := &exampleFleet{site: s, teams: map[string]*env.Repository{}}
-	for _, name := range flotillaNames {
-		repo, err := fleet.Git().Create(t.Context(), "fleet/"+name)
-		g.Expect(err).NotTo(HaveOccurred())
-		_, err = repo.Commit(t.Context(), "main", "First", files(t, fleetExample+"/repositories/"+name, ""))
-		g.Expect(err).NotTo(HaveOccurred())
-		fleet.teams[name] = repo
-	}
-	base := strings.TrimSuffix(strings.TrimSuffix(fleet.teams["web"].URL(), ".git"), "/web")
-	fleet.cluster = files(t, fleetExample, "")
-	maps.DeleteFunc(fleet.cluster, func(path, _ string) bool { return strings.HasPrefix(path, "repositories/") })
-	for path, content := range fleet.cluster {
-		fleet.cluster[path] = strings.ReplaceAll(content, fleetGit, base)
-	}
+	teams, err := example.Teams(t.Context(), repository(t), s.Git())
+	g.Expect(err).NotTo(HaveOccurred())
+	cluster, err := example.Cluster(repository(t), s.Git())
+	g.Expect(err).NotTo(HaveOccurred())
+	fleet := &exampleFleet{site: s, teams: teams, cluster: cluster}
 	fleet.bootstrap(t, clusterPath, fleet.cluster)
 	for _, name := range flotillaNames {
 		fleet.expectKustomization(t, flotillas, name)
@@ -83,7 +69,7 @@ func (s *site) deploy(t *testing.T, installer string) {
 func (f *exampleFleet) setMode(t *testing.T, mode wavefrontv1.Mode) {
 	t.Helper()
 	f.commit(t, "Switch to "+string(mode), env.Files{
-		fleetManifest: strings.Replace(f.cluster[fleetManifest], "mode: Shadow", "mode: "+string(mode), 1),
+		example.Manifest: strings.Replace(f.cluster[example.Manifest], "mode: Shadow", "mode: "+string(mode), 1),
 	})
 }
 
@@ -127,7 +113,7 @@ func (f *exampleFleet) expectRolledOut(t *testing.T, commits map[string]string) 
 func (f *exampleFleet) push(t *testing.T, name string) string {
 	t.Helper()
 	const manifest = "deploy/deployment.yaml"
-	content := files(t, fleetExample+"/repositories/"+name, "")[manifest]
+	content := files(t, example.Folder+"/repositories/"+name, "")[manifest]
 	commit, err := f.teams[name].Commit(t.Context(), "main", "Scale", env.Files{
 		manifest: regexp.MustCompile(`replicas: \d+`).ReplaceAllString(content, "replicas: 3"),
 	})

@@ -12,10 +12,11 @@ import (
 
 	wavefrontv1 "github.com/isometry/wavefront-controller/api/wavefront/v1alpha1"
 	"github.com/isometry/wavefront-controller/tests/env"
+	"github.com/isometry/wavefront-controller/tests/ship/example"
 )
 
 const (
-	clusterPath = "clusters/production"
+	clusterPath = example.ClusterPath
 	published   = "https://github.com/isometry/wavefront-controller"
 )
 
@@ -52,7 +53,7 @@ func TestInstallInFluxSystem(t *testing.T) {
 	s := newSite(t)
 	folder := clusterPath + "/flux-system/"
 	cluster := env.Files{
-		folder + "gotk-sync.yaml":            gotkSync(s.repository.URL(), clusterPath),
+		folder + "gotk-sync.yaml":            example.Sync(s.repository.URL(), clusterPath, "1m0s"),
 		folder + "wavefront-controller.yaml": installer(t, "config/flux-system"),
 		folder + "kustomization.yaml": `apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
