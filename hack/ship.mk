@@ -96,3 +96,7 @@ tidy-modules: ## Tidy the modules beside the project's
 .PHONY: lint-workflows
 lint-workflows: ## Check the GitHub workflows
 	hack/release/tools.sh actionlint && $(BIN)/actionlint
+
+.PHONY: test-release
+test-release: ## Build the image by the Dockerfile's commands and by ko-build, and compare
+	go test -tags release -timeout 60m -run 'TestBuildStage' -v ./tests/ship
