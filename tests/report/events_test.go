@@ -52,12 +52,15 @@ func TestEveryChangeIsToldOnce(t *testing.T) {
 	s.Expect(s.AwaitPinned(ctx, "free", second)).To(Succeed())
 
 	// A block and its end, twice.
-	for range 2 {
+	for round := range 2 {
 		s.push("db", testfleet.Release{Fail: true})
 		s.told(&seen, "GitRepository/db PinAdvanced")
 		s.await(func(wf *wavefrontv1.Wavefront) bool { return wf.Status.Nodes.Unhealthy == 1 })
 		s.push("web", testfleet.Release{})
 		s.told(&seen, "Kustomization/web Blocked")
+		if round == 1 {
+			s.crash()
+		}
 		s.push("db", testfleet.Release{})
 		s.told(&seen, "GitRepository/db PinAdvanced", "GitRepository/web PinAdvanced", "Kustomization/web Unblocked")
 		s.awaitPhase(wavefrontv1.PhaseQuiescent)
@@ -73,6 +76,52 @@ func TestEveryChangeIsToldOnce(t *testing.T) {
 		s.Expect(n.Message).To(HavePrefix("wavefront/" + s.wavefront.Name + ": "))
 	}
 	s.expectAPIEvents()
+}
+
+// crash kills the controller while a node is blocked, and starts it again. The new
+// process must come to the same picture, ages included, and announce nothing.
+func (s *stage) crash() {
+	blocked := func(wf *wavefrontv1.Wavefront) bool {
+		return len(wf.Status.Blocked) == 1 && wf.Status.Blocked[0].Reason == "AncestorUnhealthy"
+	}
+	before := s.await(blocked)
+	s.Expect(s.controller.Kill()).To(Succeed())
+	s.Expect(s.controller.Start(s.ctx)).To(Succeed())
+	// Two heartbeats: by then everything was observed afresh.
+	at := s.nextHeartbeat(s.nextHeartbeat(time.Now()))
+	after := s.await(func(wf *wavefrontv1.Wavefront) bool { return blocked(wf) && !wf.Status.LastEvaluated.Time.Before(at) })
+	s.ExpectWithOffset(1, after.Status.Blocked).To(Equal(before.Status.Blocked))
+	s.ExpectWithOffset(1, after.Status.Members).To(HaveLen(len(before.Status.Members)))
+	for i, m := range after.Status.Members {
+		s.ExpectWithOffset(1, m.PendingSince).To(Equal(before.Status.Members[i].PendingSince), m.Node.Name)
+	}
+}
+
+// TestDeadReceiverCostsNothing: admissions go on while notification-controller
+// leaves requests unanswered, the API server has the events, and the receiver gets
+// them when it is back.
+func TestDeadReceiverCostsNothing(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	s := begin(ctx, t, "dead", testfleet.Node{Name: "db"}, testfleet.Node{Name: "web", DependsOn: []string{"db"}})
+	seen := 0
+	s.enforce()
+	s.told(&seen, "GitRepository/db InitialPin", "GitRepository/web InitialPin")
+
+	s.receiver.Hang()
+	for range 3 {
+		web, db := s.push("web", testfleet.Release{}), s.push("db", testfleet.Release{})
+		began := time.Now()
+		s.Expect(s.AwaitApplied(ctx, "db", db)).To(Succeed())
+		s.Expect(s.AwaitApplied(ctx, "web", web)).To(Succeed())
+		s.Expect(time.Since(began)).To(BeNumerically("<", 6*pollInterval), "a post alone takes five seconds to fail")
+	}
+	s.Expect(s.receiver.Delivered()).To(HaveLen(seen))
+	s.Eventually(s.apiEvents, "30s", "200ms").Should(HaveLen(2 * (2 + 6)))
+
+	s.receiver.Heal()
+	s.told(&seen, slices.Repeat([]string{"GitRepository/db PinAdvanced", "GitRepository/web PinAdvanced"}, 3)...)
 }
 
 // handPin sets spec.ref.commit as kubectl edit would; an empty commit takes it
