@@ -29,7 +29,7 @@ func (a *announcer) enrolment(ev *fleet.Evaluation) {
 			continue
 		}
 		a.tell(change{
-			eventType: corev1.EventTypeWarning, reason: wavefrontv1.EnrolmentFailedReason, action: wavefrontv1.ActionPin,
+			eventType: corev1.EventTypeWarning, reason: wavefrontv1.EnrolmentFailedReason, action: wavefrontv1.ActionEvaluate,
 			source: s.ID, uid: s.UID, note: "the initial pin" + subject + " at " + short(s.Pin) + " was not reconciled within the source's timeout",
 			metadata: map[string]string{eventv1.MetaRevisionKey: digestOf(s.Pin)},
 		})
