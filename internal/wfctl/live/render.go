@@ -31,7 +31,7 @@ type Screen struct {
 const (
 	maxCulprits = 4
 	maxMoves    = 8
-	barWidth    = 30
+	maxBar      = 30
 )
 
 var symbols = map[string]struct {
@@ -178,11 +178,11 @@ func phaseStyle(phase wavefrontv1.Phase) table.Style {
 }
 
 func (p *painter) bar(done, all int) string {
-	filled := 0
+	width, filled := min(maxBar, p.screen.Width/6), 0
 	if all > 0 {
-		filled = min(barWidth, max(0, done*barWidth/all))
+		filled = min(width, max(0, done*width/all))
 	}
-	return p.paint(strings.Repeat("█", filled), table.Good) + p.paint(strings.Repeat("░", barWidth-filled), table.Faint)
+	return p.paint(strings.Repeat("█", filled), table.Good) + p.paint(strings.Repeat("░", width-filled), table.Faint)
 }
 
 // waves lists the nodes wave by wave: settled ones by number, unless all are
