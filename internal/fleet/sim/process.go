@@ -4,7 +4,6 @@
 package sim
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -16,6 +15,9 @@ const (
 	url           = "https://git.sim/"
 	ref           = "refs/heads/main"
 )
+
+// selectors are the Wavefronts that select a selected node.
+var selectors = []string{wavefrontName}
 
 // process is one life of the controller. Everything in it is lost in a crash.
 type process struct {
@@ -213,14 +215,17 @@ func (p *process) node(i int, k *kustomization) fleet.Node {
 		Timeout: 30 * time.Second, Remembered: p.verdicts[i],
 	}
 	if k.selected {
-		n.SelectedBy = []string{wavefrontName}
+		n.SelectedBy = selectors
 	}
 	if k.source >= 0 {
 		n.Source = sourceID(k.source)
 		n.Confirmed = !p.confirmed[i].IsZero() && p.confirmed[i] == p.tracked[k.source].since
 	}
-	for _, d := range k.dependsOn {
-		n.DependsOn = append(n.DependsOn, nodeID(d))
+	if len(k.dependsOn) > 0 {
+		n.DependsOn = make([]fleet.ID, len(k.dependsOn))
+		for e, d := range k.dependsOn {
+			n.DependsOn[e] = nodeID(d)
+		}
 	}
 	return n
 }
@@ -246,7 +251,7 @@ func (p *process) source(i int, s gitRepository) fleet.Source {
 
 // release renders the release of a node as a fact.
 func (p *process) release(i, source int, r *helmRelease, c *helmChart) fleet.Release {
-	name := fmt.Sprintf("n%d", i)
+	name := nodeIDs[i].Name
 	result := fleet.Release{
 		ID:        fleet.ID{Kind: fleet.KindHelmRelease, Namespace: "sim", Name: name},
 		AppliedBy: nodeID(i), Suspended: r.suspended, Generation: 1, ObservedGeneration: r.observed,

@@ -85,16 +85,17 @@ func (n *witness) look() {
 }
 
 // written is told about every change of a pin.
-func (n *witness) written(source int, _, to fleet.Revision, ours bool) {
+func (n *witness) written(source int, from, to fleet.Revision, ours bool) {
 	if ours && (n.w.shadow || n.w.suspended) {
 		n.w.violate("g", "s%d is written to in Shadow or while suspended", source)
 	}
 	if !ours {
 		n.meddled[source] = n.w.now
 	}
-	if to != "" {
+	switch {
+	case to != "":
 		n.last[source] = to
-	} else {
+	case from != "":
 		n.vanished[source] = n.w.now
 	}
 }

@@ -91,7 +91,7 @@ func (w *world) addSource(i int) {
 	d := w.dice("repository", i)
 	r := &repository{number: i, commits: map[fleet.Revision]*commit{}, pruned: map[fleet.Revision]bool{}}
 	for range 1 + d.IntN(3) {
-		r.lags = append(r.lags, d.between(0, replicaLag-100*time.Millisecond))
+		r.lags = append(r.lags, time.Duration(d.Float64()*float64(replicaLag-50*time.Millisecond)))
 	}
 	if r.slow = w.plan.Sources[i].Slow; r.slow {
 		r.lags = append(r.lags, d.between(replicaLag, interval*8/10))
@@ -229,14 +229,23 @@ func (w *world) violate(invariant, format string, args ...any) {
 	}
 }
 
-// nodeID and the others name the objects of the model.
-func nodeID(i int) fleet.ID {
-	return fleet.ID{Kind: fleet.KindKustomization, Namespace: "sim", Name: fmt.Sprintf("n%d", i)}
+// nodeIDs and sourceIDs name the objects of the model.
+var (
+	nodeIDs   = ids(fleet.KindKustomization, "n")
+	sourceIDs = ids(fleet.KindGitRepository, "s")
+)
+
+func ids(kind, letter string) []fleet.ID {
+	const most = 32
+	result := make([]fleet.ID, most)
+	for i := range result {
+		result[i] = fleet.ID{Kind: kind, Namespace: "sim", Name: fmt.Sprintf("%s%d", letter, i)}
+	}
+	return result
 }
 
-func sourceID(i int) fleet.ID {
-	return fleet.ID{Kind: fleet.KindGitRepository, Namespace: "sim", Name: fmt.Sprintf("s%d", i)}
-}
+func nodeID(i int) fleet.ID   { return nodeIDs[i] }
+func sourceID(i int) fleet.ID { return sourceIDs[i] }
 
 // number is the number in the name of an object of the model.
 func number(id fleet.ID) int {
