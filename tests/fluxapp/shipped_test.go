@@ -43,6 +43,8 @@ func TestShippedController(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(requests).NotTo(BeEmpty())
 	for _, request := range requests {
-		g.Expect(request.IsForbidden()).To(BeFalse(), "%s %s", request.Verb, request.RequestURI)
+		// Flux's client asks for a path of no resource first, only to read the
+		// answer's headers.
+		g.Expect(request.IsForbidden() && request.ObjectRef.Resource != "").To(BeFalse(), "%s %s", request.Verb, request.RequestURI)
 	}
 }
