@@ -97,6 +97,39 @@ func (s *stage) crash() {
 	}
 }
 
+// TestShadowIsTold: in Shadow, what Enforce would admit is announced, in order, and
+// once; nothing else is.
+func TestShadowIsTold(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	s := begin(ctx, t, "shadow", testfleet.Node{Name: "db"}, testfleet.Node{Name: "web", DependsOn: []string{"db"}})
+	seen := 0
+	s.create(wavefrontv1.ModeShadow)
+	s.awaitPhase(wavefrontv1.PhaseQuiescent)
+
+	web, db := s.push("web", testfleet.Release{}), s.push("db", testfleet.Release{})
+	s.told(&seen, "GitRepository/db ShadowAdmission")
+	// Nothing is pinned: db gets there when Flux fetches it.
+	s.reconcile("db")
+	s.Expect(s.AwaitApplied(ctx, "db", db)).To(Succeed())
+	s.told(&seen, "GitRepository/web ShadowAdmission")
+	s.reconcile("web")
+	s.Expect(s.AwaitApplied(ctx, "web", web)).To(Succeed())
+	s.awaitPhase(wavefrontv1.PhaseQuiescent)
+	s.nextHeartbeat(s.nextHeartbeat(time.Now()))
+	s.Expect(s.receiver.Delivered()).To(HaveLen(seen), "nothing more came")
+	s.expectAPIEvents()
+}
+
+// reconcile does what flux reconcile source git does.
+func (s *stage) reconcile(source string) {
+	object := &sourcev1.GitRepository{}
+	object.Namespace, object.Name = s.Namespace(), source
+	patch := `{"metadata":{"annotations":{"reconcile.fluxcd.io/requestedAt":"` + time.Now().String() + `"}}}`
+	s.ExpectWithOffset(1, s.env.Client().Patch(s.ctx, object, client.RawPatch("application/merge-patch+json", []byte(patch)))).To(Succeed())
+}
+
 // TestDeadReceiverCostsNothing: admissions go on while notification-controller
 // leaves requests unanswered, the API server has the events, and the receiver gets
 // them when it is back.

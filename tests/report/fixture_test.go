@@ -52,6 +52,8 @@ type stage struct {
 	wavefront  *wavefrontv1.Wavefront
 	// wavefrontName names the Wavefront; the fleet's namespace where it is empty.
 	wavefrontName string
+	// interval between two listings of a source.
+	interval time.Duration
 }
 
 // begin makes a ready fleet and runs a controller that sees it alone.
@@ -64,7 +66,7 @@ func begin(ctx context.Context, t *testing.T, prefix string, nodes ...testfleet.
 func beginIn(ctx context.Context, t *testing.T, namespace string, nodes ...testfleet.Node) *stage {
 	t.Helper()
 	e := env.Shared(t)
-	s := &stage{WithT: NewWithT(t), ctx: ctx, env: e, receiver: notify.New()}
+	s := &stage{WithT: NewWithT(t), ctx: ctx, env: e, receiver: notify.New(), interval: pollInterval}
 	t.Cleanup(s.receiver.Close)
 	fleet, err := testfleet.New(ctx, e, namespace)
 	s.Expect(err).NotTo(HaveOccurred())
@@ -112,17 +114,22 @@ func (s *stage) dump(t *testing.T) {
 
 // enforce creates the Wavefront and waits until every node is settled.
 func (s *stage) enforce() {
-	s.wavefront = s.Wavefront(wavefrontv1.ModeEnforce)
+	s.create(wavefrontv1.ModeEnforce)
+	s.awaitPhase(wavefrontv1.PhaseQuiescent)
+}
+
+// create creates the Wavefront.
+func (s *stage) create(mode wavefrontv1.Mode) {
+	s.wavefront = s.Wavefront(mode)
 	if s.wavefrontName != "" {
 		s.wavefront.Name = s.wavefrontName
 	}
 	s.wavefront.Labels = map[string]string{testfleet.Label: s.Namespace()}
 	s.wavefront.Spec.Poll = wavefrontv1.Poll{
-		Interval:   &metav1.Duration{Duration: pollInterval},
+		Interval:   &metav1.Duration{Duration: s.interval},
 		ReplicaLag: &metav1.Duration{Duration: 500 * time.Millisecond},
 	}
-	s.Expect(s.env.Client().Create(s.ctx, s.wavefront)).To(Succeed())
-	s.awaitPhase(wavefrontv1.PhaseQuiescent)
+	s.ExpectWithOffset(2, s.env.Client().Create(s.ctx, s.wavefront)).To(Succeed())
 }
 
 func (s *stage) awaitPhase(phase wavefrontv1.Phase) *wavefrontv1.Wavefront {
