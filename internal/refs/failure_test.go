@@ -184,6 +184,47 @@ func TestBrokenProxyIsNotTheHost(t *testing.T) {
 	}
 }
 
+// TestHangingRepositoriesAreNotTheHost has most of a host's repositories time out
+// for ever, and looks at the cadence of the rest.
+func TestHangingRepositoriesAreNotTheHost(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := schedule()
+	s.PerHostConcurrency = 4
+	var targets []Target
+	for i := range 5 {
+		url := fmt.Sprintf("https://h/%d", i)
+		targets = append(targets, target(fmt.Sprintf("s%d", i), url, i))
+		if i >= 2 {
+			w.fail(url, fault.New(fault.Timeout, ""))
+		}
+	}
+	// They time out after the others have answered, as it is on a real host.
+	w.block = func(_ context.Context, url string) {
+		if url < "https://h/2" {
+			return
+		}
+		w.Eventually(func() bool {
+			one, _ := w.observed("s0", "https://h/0")
+			two, _ := w.observed("s1", "https://h/1")
+			return one != "" && two != ""
+		}).Should(BeTrue())
+	}
+	w.Sync("fleet", s, targets)
+	w.jobs.Wait()
+	w.block = nil
+	w.asked()
+	w.pass(30*time.Minute, time.Second)
+	good := 0
+	for _, url := range w.asked() {
+		if url < "https://h/2" {
+			good++
+		}
+	}
+	w.Expect(good).To(BeNumerically(">=", 2*19))
+	w.Expect(*w.logged).To(BeEmpty())
+}
+
 func TestFewBadRepositoriesAreNotTheHost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -61,8 +61,11 @@ type endpointKey struct{ host, namespace, proxy string }
 type endpoint struct {
 	key     endpointKey
 	remotes map[*remote]bool
-	// failed are the remotes that failed as a host does since one answered.
+	// failed are the witnesses: remotes that failed as a host does, though they
+	// had been reached before, since the host was last heard of.
 	failed map[*remote]bool
+	// contact is when the host was last heard of.
+	contact fleet.Instant
 	// down: nothing is listed but a probe now and then.
 	down bool
 	// failures counts failed probes in a row, probe is when the next may be, and
@@ -128,12 +131,18 @@ func (o *Observer) heard(j *job, err *Error, now fleet.Instant) {
 		o.recovered(e, now)
 	}
 	clear(e.failed)
+	e.contact, r.lost = now, false
 }
 
-// failed notes that a remote failed as a host does.
+// failed notes that a remote failed as a host does. It is no witness against its
+// host if the host was heard of since the request started, or if it failed
+// before: a few repositories that hang for ever must not cost the others.
 func (o *Observer) failed(j *job, err *Error, now fleet.Instant) {
-	e := j.remote.endpoint
-	e.failed[j.remote] = true
+	r, e := j.remote, j.remote.endpoint
+	if !r.lost && e.contact.Seq < j.started.Seq {
+		e.failed[r] = true
+	}
+	r.lost = true
 	switch {
 	case e.down && !j.probe:
 		return
@@ -156,6 +165,7 @@ func (o *Observer) recovered(e *endpoint, now fleet.Instant) {
 	o.log.Info("git host answers again", "host", e.key.host)
 	e.down, e.failures = false, 0
 	for r := range e.remotes {
+		r.lost = false
 		for _, s := range r.sources {
 			if s.err != nil && s.err.OfHost() {
 				s.ask(now.At)

@@ -51,8 +51,10 @@ type remote struct {
 	sources  map[fleet.ID]*source
 	// waiting are the sources to be listed by the next request.
 	waiting map[fleet.ID]*source
-	// started is when the latest request started.
+	// started is when the latest request started; lost tells that the latest one
+	// to end did not reach the host.
 	started fleet.Instant
+	lost    bool
 	// urgent, since and rank place the remote in its host's queue.
 	urgent bool
 	since  fleet.Instant

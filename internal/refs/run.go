@@ -155,6 +155,7 @@ type job struct {
 	query   wire.Query
 	since   uint64
 	timeout time.Duration
+	started fleet.Instant
 	// probe: its host is down.
 	probe bool
 }
@@ -182,6 +183,7 @@ func (o *Observer) list(r *remote) {
 		j.timeout = defaultTimeout
 	}
 	r.started = o.clock.Now()
+	j.started = r.started
 	r.host.running++
 	o.busy[r.key.url] = true
 	running, repository := o.running, first.repository
