@@ -202,8 +202,9 @@ func holdCause(h fleet.Hold) string {
 		return "the source, a node or a release of it is suspended"
 	case fleet.UnsupportedRef:
 		return "it follows a reference that can't be sequenced"
+	default:
+		return fmt.Sprintf("spec.ref.commit is owned by %q", h.Manager)
 	}
-	return fmt.Sprintf("spec.ref.commit is owned by %q", h.Manager)
 }
 
 // waited returns for how long the candidate has waited.

@@ -135,8 +135,9 @@ func blockedCause(b fleet.Blocker) string {
 		return "its source is held"
 	case fleet.SelfUnobserved:
 		return "its source can't be observed"
+	default:
+		return string(b.Reason)
 	}
-	return string(b.Reason)
 }
 
 func ancestorText(b fleet.Blocker) string {

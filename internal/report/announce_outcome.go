@@ -24,18 +24,22 @@ func (a *announcer) outcomes(outcomes []Outcome, ev *fleet.Evaluation) {
 	}
 }
 
+// outcome announces one.
 func (a *announcer) outcome(o Outcome) {
 	switch o.Result {
 	case Failed:
 		a.pinFailed(o)
-		return
 	case Conflicted:
 		a.metrics.admitted(a.wf, o.Result, 0)
-		return
 	case Kept, Released:
 		a.letGo(o)
-		return
+	default:
+		a.admitted(o)
 	}
+}
+
+// admitted announces a pin that was written.
+func (a *announcer) admitted(o Outcome) {
 	delete(a.memory.failed, o.Source)
 	waited := a.waited(o.Source, o.To)
 	a.metrics.admitted(a.wf, o.Result, waited)

@@ -29,17 +29,12 @@ import (
 	wavefrontv1 "github.com/isometry/wavefront-controller/api/wavefront/v1alpha1"
 )
 
-// post is what a webhook got.
-type post struct {
-	eventv1.Event
-}
-
-// webhook is a receiver that hands over what it gets; release lets one answer go.
-func webhook(t *testing.T, status int) (address string, posts chan post) {
-	posts = make(chan post, 100)
+// webhook is a receiver that hands over what it gets.
+func webhook(t *testing.T, status int) (address string, posts chan eventv1.Event) {
+	posts = make(chan eventv1.Event, 100)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var p post
-		if err := json.NewDecoder(r.Body).Decode(&p.Event); err != nil {
+		var p eventv1.Event
+		if err := json.NewDecoder(r.Body).Decode(&p); err != nil {
 			t.Errorf("failed to decode event: %v", err)
 		}
 		posts <- p
@@ -75,7 +70,7 @@ func dropped(g *WithT, m *Metrics) func() float64 {
 }
 
 // hookDelivery is a Delivery to a webhook alone, running until the test ends.
-func hookDelivery(t *testing.T, g *WithT, address string, opts DeliveryOptions, options ...events.RecorderOption) (*Delivery, func() float64) {
+func hookDelivery(g *WithT, address string, opts DeliveryOptions, options ...events.RecorderOption) (*Delivery, func() float64) {
 	metrics := newTestMetrics(g)
 	d := newDelivery(metrics, logr.Discard(), opts)
 	hook, err := events.NewRecorder(d.failures(), address, wavefrontv1.FieldManager,
@@ -85,7 +80,7 @@ func hookDelivery(t *testing.T, g *WithT, address string, opts DeliveryOptions, 
 	return d, dropped(g, metrics)
 }
 
-func run(t *testing.T, d *Delivery) (stop func()) {
+func run(t *testing.T, d *Delivery) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -94,16 +89,14 @@ func run(t *testing.T, d *Delivery) (stop func()) {
 			t.Errorf("failed to run delivery: %v", err)
 		}
 	}()
-	stop = func() { cancel(); <-done }
-	t.Cleanup(stop)
-	return stop
+	t.Cleanup(func() { cancel(); <-done })
 }
 
-func sourceEvent(name string) Event {
+func sourceEvent() Event {
 	wf := &wavefrontv1.Wavefront{ObjectMeta: metav1.ObjectMeta{Name: "fleet", UID: "uid-1", ResourceVersion: "7"}}
 	return Event{
 		Type: corev1.EventTypeWarning, Reason: wavefrontv1.HoldDetectedReason, Action: wavefrontv1.ActionHold,
-		Regarding: reference(repo(name), ""), Related: wavefrontReference(wf), Note: "100% held",
+		Regarding: reference(repo("db"), ""), Related: wavefrontReference(wf), Note: "100% held",
 		Metadata: map[string]string{eventv1.MetaTokenKey: "1", eventv1.MetaRevisionKey: "sha1:abc", MetaManagerKey: ""},
 	}
 }
@@ -117,12 +110,12 @@ func TestWebhookGetsWhatItAsksFor(t *testing.T) {
 		Annotations: map[string]string{"event.toolkit.fluxcd.io/cluster": "one", "other": "x"},
 	}}
 	objects := fake.NewClientBuilder().WithScheme(newScheme(g)).WithObjects(source).Build()
-	d, lost := hookDelivery(t, g, address, DeliveryOptions{Namespace: "flux-system", Objects: objects})
+	d, lost := hookDelivery(g, address, DeliveryOptions{Namespace: "flux-system", Objects: objects})
 	run(t, d)
 
-	e := sourceEvent("db")
+	e := sourceEvent()
 	d.Send(e)
-	var got post
+	var got eventv1.Event
 	g.Eventually(posts, "10s").Should(Receive(&got))
 	g.Expect(got.InvolvedObject).To(Equal(corev1.ObjectReference{
 		APIVersion: "source.toolkit.fluxcd.io/v1", Kind: "GitRepository", Namespace: "apps", Name: "db", UID: "uid-of-db", ResourceVersion: "42",
@@ -153,15 +146,15 @@ func TestDeadWebhookBlocksNobodyAndIsCounted(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { <-answer }))
 	t.Cleanup(server.Close)
 	defer close(answer)
-	d, lost := hookDelivery(t, g, server.URL, DeliveryOptions{Namespace: "flux-system", Size: 2}, events.WithRetryMax(0))
+	d, lost := hookDelivery(g, server.URL, DeliveryOptions{Namespace: "flux-system", Size: 2}, events.WithRetryMax(0))
 	fast := events.NewFakeRecorder(100, false)
 	d.add(fast, false, 100)
 	run(t, d)
 
-	d.Send(sourceEvent("db"))
+	d.Send(sourceEvent())
 	g.Eventually(func() int { return len(d.outlets[0].queue) }, "10s").Should(BeZero(), "the first is on its way")
 	for range 5 {
-		d.Send(sourceEvent("db"))
+		d.Send(sourceEvent())
 	}
 	g.Expect(lost()).To(Equal(3.), "two wait, three found no room")
 	g.Eventually(func() int { return len(fast.Events) }, "10s").Should(Equal(6), "the other outlet is not concerned")
@@ -171,9 +164,9 @@ func TestFailedDeliveryIsCounted(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	address, posts := webhook(t, http.StatusInternalServerError)
-	d, lost := hookDelivery(t, g, address, DeliveryOptions{Namespace: "flux-system"}, events.WithRetryMax(0))
+	d, lost := hookDelivery(g, address, DeliveryOptions{Namespace: "flux-system"}, events.WithRetryMax(0))
 	run(t, d)
-	d.Send(sourceEvent("db"))
+	d.Send(sourceEvent())
 	g.Eventually(posts, "10s").Should(Receive())
 	g.Eventually(lost, "10s").Should(Equal(1.))
 }
@@ -186,7 +179,7 @@ func TestStoppedDeliveryFlushesFirst(t *testing.T) {
 	recorder := events.NewFakeRecorder(100, false)
 	d.add(recorder, false, 100)
 	for range 50 {
-		d.Send(sourceEvent("db"))
+		d.Send(sourceEvent())
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
