@@ -26,6 +26,7 @@ import (
 	runtimectrl "github.com/fluxcd/pkg/runtime/controller"
 	"github.com/fluxcd/pkg/runtime/events"
 	"github.com/fluxcd/pkg/runtime/features"
+	"github.com/fluxcd/pkg/runtime/jitter"
 	"github.com/fluxcd/pkg/runtime/logger"
 	"github.com/fluxcd/pkg/runtime/metrics"
 	"github.com/fluxcd/pkg/runtime/probes"
@@ -162,7 +163,9 @@ func newObserver(mgr ctrl.Manager, opts *options, gates map[string]bool, process
 		SSHKexAlgos:                 opts.sshKexAlgos, SSHHostKeyAlgos: opts.sshHostKeyAlgos,
 		Registerer: ctrlmetrics.Registry,
 	})
-	return refs.NewObserver(refs.Options{Lister: lister, Logger: mgr.GetLogger().WithName("observer")}), nil
+	return refs.NewObserver(refs.Options{
+		Lister: lister, Logger: mgr.GetLogger().WithName("observer"), Jitter: jitter.JitteredIntervalDuration,
+	}), nil
 }
 
 // setupFluxApp registers the second API.

@@ -40,11 +40,11 @@ func TestFailingSourceBacksOff(t *testing.T) {
 		gaps = append(gaps, at[i]-at[i-1])
 	}
 	// The first failure costs nothing; then twice the interval, and no more than
-	// a third of staleAfter, less a tenth of jitter.
-	w.Expect(gaps[0]).To(BeNumerically("~", 90*time.Second, 9*time.Second))
-	w.Expect(gaps[1]).To(BeNumerically("~", 171*time.Second, 10*time.Second))
+	// a third of staleAfter.
+	w.Expect(gaps[0]).To(BeNumerically("~", 90*time.Second, time.Second))
+	w.Expect(gaps[1]).To(BeNumerically("~", 180*time.Second, time.Second))
 	for _, gap := range gaps[2:] {
-		w.Expect(gap).To(BeNumerically("~", 190*time.Second, 10*time.Second))
+		w.Expect(gap).To(BeNumerically("~", 200*time.Second, time.Second))
 	}
 	_, kind := w.observed("a", "https://h/a")
 	w.Expect(kind).To(Equal("Unauthorized"))

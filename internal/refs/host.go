@@ -207,13 +207,12 @@ func (o *Observer) paceOf(e *endpoint) Schedule {
 
 // backoff is how long something that failed so often in a row is left alone: as
 // long as ever after the first failure, then twice that, and so on up to a third
-// of what makes observations stale, jittered downwards by a tenth.
+// of what makes observations stale.
 func (o *Observer) backoff(s Schedule, failures int) time.Duration {
 	limit := max(s.Interval, s.StaleAfter/3)
 	delay := s.Interval
 	for i := 1; i < failures && delay < limit; i++ {
 		delay *= 2
 	}
-	delay = min(delay, limit)
-	return delay - time.Duration(o.random()*float64(delay)/10)
+	return min(o.jitter(delay), limit)
 }

@@ -5,7 +5,6 @@ package refs
 
 import (
 	"context"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -23,6 +22,8 @@ type Options struct {
 	// Logger for what is nobody's status: slow sweeps and hosts that fail as
 	// a whole.
 	Logger logr.Logger
+	// Jitter spreads intervals; nil leaves them as they are.
+	Jitter func(time.Duration) time.Duration
 }
 
 // Target is one source that a Wavefront wants observed.
@@ -38,7 +39,7 @@ type Target struct {
 
 // Schedule is the poll policy of one Wavefront.
 type Schedule struct {
-	// Interval between two sweeps, jittered by a tenth either way. A source
+	// Interval between two sweeps, before jitter. A source
 	// that was listed less than half an interval before a sweep is listed an
 	// interval after that instead.
 	Interval time.Duration
@@ -77,8 +78,8 @@ type Observer struct {
 	asker asker
 	clock *Clock
 	log   logr.Logger
-	// random returns a number in [0, 1), for jitter.
-	random func() float64
+	// jitter spreads intervals.
+	jitter func(time.Duration) time.Duration
 	// expire forgets Secrets that were read before a moment, forget the metrics
 	// of a host.
 	expire func(before uint64)
@@ -108,6 +109,9 @@ type Observer struct {
 // NewObserver makes an Observer. It lists nothing before Start.
 func NewObserver(o Options) *Observer {
 	observer := newObserver(o.Lister, o.Lister.clock, o.Logger)
+	if o.Jitter != nil {
+		observer.jitter = o.Jitter
+	}
 	observer.expire = o.Lister.secrets.Expire
 	observer.forget = o.Lister.metrics.forget
 	return observer
@@ -115,7 +119,7 @@ func NewObserver(o Options) *Observer {
 
 func newObserver(a asker, c *Clock, log logr.Logger) *Observer {
 	return &Observer{
-		asker: a, clock: c, log: log, random: rand.Float64,
+		asker: a, clock: c, log: log, jitter: func(d time.Duration) time.Duration { return d },
 		expire: func(uint64) {}, forget: func(string) {},
 		updates: make(chan Update), kick: make(chan struct{}, 1), herald: make(chan struct{}, 1),
 		waves: map[string]*wave{}, sources: map[fleet.ID]*source{}, remotes: map[remoteKey]*remote{},

@@ -33,6 +33,19 @@ func TestSweepListsLeavesFirst(t *testing.T) {
 	}
 }
 
+func TestIntervalIsJittered(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.jitter = func(d time.Duration) time.Duration { return d * 9 / 10 }
+	w.Sync("fleet", schedule(), []Target{target("a", "https://h/a", 0)})
+	w.run()
+	w.asked()
+	w.pass(80*time.Second, time.Second)
+	w.Expect(w.asked()).To(BeEmpty())
+	w.pass(time.Second, time.Second)
+	w.Expect(w.asked()).To(HaveLen(1))
+}
+
 func TestSharedRequests(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

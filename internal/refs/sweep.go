@@ -61,11 +61,6 @@ func (o *Observer) wave(name string, s Schedule, now fleet.Instant) *wave {
 	return w
 }
 
-// jitter spreads an interval by a tenth either way.
-func (o *Observer) jitter(interval time.Duration) time.Duration {
-	return interval + time.Duration((o.random()-0.5)/5*float64(interval))
-}
-
 // sweep starts the sweep of a tick. Sources that fail keep their own pace, and
 // those that were listed a moment ago are due an interval after that.
 func (o *Observer) sweep(w *wave, now fleet.Instant) {

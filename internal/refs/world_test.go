@@ -64,7 +64,6 @@ func newWorld(t *testing.T) *world {
 	}
 	log := funcr.New(func(_, args string) { *w.logged = append(*w.logged, args) }, funcr.Options{})
 	w.Observer = newObserver(w, NewClock(fake), log)
-	w.random = func() float64 { return 0.5 }
 	w.Observer.running = t.Context()
 	return w
 }
