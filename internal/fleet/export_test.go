@@ -11,12 +11,10 @@ const (
 	TransitiveRule  = transitiveRule
 	GroupRule       = groupRule
 	PendingRule     = pendingRule
-	StaleRule       = staleRule
 	HoldRule        = holdRule
 	PinSeenRule     = pinSeenRule
 	ChartsRule      = chartsRule
 	AttemptedRule   = attemptedRule
-	AtPinRule       = atPinRule
 	DeclaredRule    = declaredRule
 	NeverPinnedRule = neverPinnedRule
 )

@@ -22,8 +22,6 @@ const (
 	groupRule
 	// pendingRule: a node with something pending is not settled.
 	pendingRule
-	// staleRule: an old observation says nothing.
-	staleRule
 	// holdRule: held sources are not moved.
 	holdRule
 	// pinSeenRule: an observation from before the pin became what it is now
@@ -33,8 +31,6 @@ const (
 	chartsRule
 	// attemptedRule: a verdict counts only if it is about the pin.
 	attemptedRule
-	// atPinRule: the artifact is at the pin.
-	atPinRule
 	// declaredRule: nothing is pending on a source whose commit Git renders.
 	declaredRule
 	// neverPinnedRule: a held source that was never pinned counts as settled.
@@ -310,7 +306,7 @@ func (j *judge) judgeSource(s *source) {
 		j.nodes[v].pinned = true
 	}
 	j.observe(s)
-	s.atPin = s.in.Artifact.Same(s.pin) || j.lacks(atPinRule)
+	s.atPin = s.in.Artifact.Same(s.pin)
 	j.enrolment(s)
 }
 

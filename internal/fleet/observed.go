@@ -78,7 +78,7 @@ func (j *judge) countingObservation(s *Source) *Observation {
 
 // outdated tells whether a moment is longer ago than staleAfter.
 func (j *judge) outdated(i Instant) bool {
-	return j.in.Now.At-i.At > j.in.Self.StaleAfter && !j.lacks(staleRule)
+	return j.in.Now.At-i.At > j.in.Self.StaleAfter
 }
 
 // unobservable tells whether the source can't be observed: its observation is
