@@ -5,7 +5,7 @@ IMG ?= ghcr.io/isometry/wavefront-controller:$(VERSION)
 PLATFORMS ?= linux/amd64,linux/arm64
 OVERLAY ?= config/flux-system
 KUBECTL ?= kubectl
-DIST := $(CURDIR)/dist
+DIST ?= $(CURDIR)/dist
 INSTALLER := go run ./hack/release/installer
 GOBIN_DIR = $(or $(shell go env GOBIN),$(shell go env GOPATH)/bin)
 
