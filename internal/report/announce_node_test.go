@@ -38,7 +38,7 @@ func TestOnlyLastingReasonsAreTold(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			h := newHarness(t, wavefrontv1.ModeEnforce)
-			ev := fleetOf(tt.ancestor, waiting(settledNode("web", shaA), shaB, tt.blocker))
+			ev := fleetOf(tt.ancestor, waiting(settledNode("web", shaA), tt.blocker))
 			h.publish(Pass{Evaluation: ev})
 			h.step(dwell)
 			h.publish(Pass{Evaluation: ev})
@@ -55,8 +55,8 @@ func TestBlockedNodeIsToldAtItsEdges(t *testing.T) {
 		h.publish(Pass{Evaluation: fleetOf(unhealthy(settledNode("db", shaA)), n)})
 		return h.events("Kustomization/")
 	}
-	blocked := waiting(settledNode("web", shaA), shaB, fleet.Blocker{Reason: fleet.AncestorUnhealthy, Ancestor: node("db")})
-	queued := waiting(settledNode("web", shaA), shaB, fleet.Blocker{Reason: fleet.AncestorPending, Ancestor: node("db")})
+	blocked := waiting(settledNode("web", shaA), fleet.Blocker{Reason: fleet.AncestorUnhealthy, Ancestor: node("db")})
+	queued := waiting(settledNode("web", shaA), fleet.Blocker{Reason: fleet.AncestorPending, Ancestor: node("db")})
 	told, untold := []string{"Kustomization/web Blocked"}, []string{"Kustomization/web Unblocked"}
 
 	h.Expect(pass(0, blocked)).To(BeEmpty(), "it may pass")
@@ -79,7 +79,7 @@ func TestBlockedEventNamesTheTrouble(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, wavefrontv1.ModeEnforce)
 	ev := fleetOf(unhealthy(settledNode("db", shaA)),
-		waiting(settledNode("web", shaA), shaB, fleet.Blocker{Reason: fleet.AncestorUnhealthy, Ancestor: node("db")}))
+		waiting(settledNode("web", shaA), fleet.Blocker{Reason: fleet.AncestorUnhealthy, Ancestor: node("db")}))
 	h.publish(Pass{Evaluation: ev})
 	h.step(dwell)
 	h.publish(Pass{Evaluation: ev})
@@ -101,7 +101,7 @@ func TestBlockedEventNamesTheTrouble(t *testing.T) {
 func TestRestartNeitherRepeatsBlocksNorResetsAges(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, wavefrontv1.ModeEnforce)
-	blocked := waiting(settledNode("web", shaA), shaB, fleet.Blocker{Reason: fleet.AncestorUnhealthy, Ancestor: node("db")})
+	blocked := waiting(settledNode("web", shaA), fleet.Blocker{Reason: fleet.AncestorUnhealthy, Ancestor: node("db")})
 	blocked.PendingSince = start
 	pass := func(n fleet.NodeResult) {
 		h.publish(Pass{Evaluation: fleetOf(unhealthy(settledNode("db", shaA)), n)})
@@ -158,7 +158,7 @@ func TestStuckIsToldOncePerPin(t *testing.T) {
 func TestNodesOfOtherWavefrontsAreTheirs(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, wavefrontv1.ModeEnforce)
-	n := waiting(settledNode("web", shaA), shaB, fleet.Blocker{Reason: fleet.SelfHeld})
+	n := waiting(settledNode("web", shaA), fleet.Blocker{Reason: fleet.SelfHeld})
 	n.Foreign = "other"
 	for range 3 {
 		h.publish(Pass{Evaluation: fleetOf(n)})

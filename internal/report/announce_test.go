@@ -126,7 +126,7 @@ func TestFailureIsToldOncePerRevision(t *testing.T) {
 func TestAdmissionWaitCountsFromFirstSight(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, wavefrontv1.ModeEnforce)
-	pending := waiting(settledNode("web", shaA), shaB, fleet.Blocker{Reason: fleet.AncestorPending, Ancestor: node("db")})
+	pending := waiting(settledNode("web", shaA), fleet.Blocker{Reason: fleet.AncestorPending, Ancestor: node("db")})
 	pending.PendingSince = start
 	h.publish(Pass{Evaluation: fleetOf(pending)})
 	h.step(90 * time.Second)

@@ -91,7 +91,7 @@ func TestReadyMessage(t *testing.T) {
 			`0 of 1 nodes settled, 1 pending; Kustomization "apps/gone" does not exist`,
 		},
 		{
-			"held", []fleet.NodeResult{held(waiting(settledNode("a", shaA), shaB, fleet.Blocker{Reason: fleet.SelfHeld}), fleet.Hold{Reason: fleet.Suspend})},
+			"held", []fleet.NodeResult{held(waiting(settledNode("a", shaA), fleet.Blocker{Reason: fleet.SelfHeld}), fleet.Hold{Reason: fleet.Suspend})},
 			`0 of 1 nodes settled, 1 pending, 1 blocked, 1 held; Kustomization "apps/a" is held and has a new revision`,
 		},
 	}

@@ -209,10 +209,10 @@ func settledNode(name string, pin fleet.Revision) fleet.NodeResult {
 	}
 }
 
-// waiting gives a node a candidate that waits.
-func waiting(n fleet.NodeResult, candidate fleet.Revision, b fleet.Blocker) fleet.NodeResult {
+// waiting gives a node the candidate shaB, which waits.
+func waiting(n fleet.NodeResult, b fleet.Blocker) fleet.NodeResult {
 	n.State, n.Settled, n.Full = fleet.Pending, false, false
-	n.Candidate, n.Observed, n.Blocked = candidate, candidate, &b
+	n.Candidate, n.Observed, n.Blocked = shaB, shaB, &b
 	return n
 }
 

@@ -17,7 +17,7 @@ import (
 func TestGaugesOfAFleet(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, wavefrontv1.ModeEnforce)
-	web := waiting(settledNode("web", shaA), shaB, fleet.Blocker{Reason: fleet.AncestorUnhealthy, Ancestor: node("db")})
+	web := waiting(settledNode("web", shaA), fleet.Blocker{Reason: fleet.AncestorUnhealthy, Ancestor: node("db")})
 	web.PendingSince = start.Add(-time.Minute)
 	ev := fleetOf(unhealthy(settledNode("db", shaA)), held(settledNode("free", shaA), fleet.Hold{Reason: fleet.Suspend}), web)
 	ev.Sources[0].FetchFailing = true
@@ -63,7 +63,7 @@ func TestGaugesAreWithdrawnWhileTheGraphIsInvalid(t *testing.T) {
 func TestEveryMetricIsDefinedAsItIsCollected(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, wavefrontv1.ModeEnforce)
-	web := waiting(settledNode("web", shaA), shaB, fleet.Blocker{Reason: fleet.SelfHeld})
+	web := waiting(settledNode("web", shaA), fleet.Blocker{Reason: fleet.SelfHeld})
 	web.PendingSince = start
 	h.publish(Pass{Evaluation: fleetOf(web), OldestObservation: start, Outcomes: []Outcome{
 		OutcomeOf(fleet.Move{Kind: fleet.Advance, Source: repo("web"), From: shaA, To: shaB}, nil),

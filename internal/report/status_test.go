@@ -25,7 +25,7 @@ func TestStatusOfAFleet(t *testing.T) {
 	h := newHarness(t, wavefrontv1.ModeEnforce)
 	h.wf.Annotations = map[string]string{"reconcile.fluxcd.io/requestedAt": "now"}
 	db := unhealthy(settledNode("db", shaA))
-	web := waiting(settledNode("web", shaA), shaB, fleet.Blocker{Reason: fleet.AncestorUnhealthy, Ancestor: node("db")})
+	web := waiting(settledNode("web", shaA), fleet.Blocker{Reason: fleet.AncestorUnhealthy, Ancestor: node("db")})
 	web.Wave, web.DependsOn, web.PendingSince = 1, []fleet.ID{node("db")}, start.Add(-time.Minute)
 	h.publish(Pass{Evaluation: fleetOf(db, held(settledNode("free", shaC), fleet.Hold{Reason: fleet.HandPin, Manager: "kubectl-edit"}), web)})
 
@@ -133,7 +133,7 @@ func bigFleet(size int) fleet.Evaluation {
 		case i%100 == 0:
 			n = unhealthy(n)
 		case i%10 == 0:
-			n = waiting(n, shaB, fleet.Blocker{Reason: fleet.AncestorUnhealthy, Ancestor: id(fleet.KindKustomization, i/100*100)})
+			n = waiting(n, fleet.Blocker{Reason: fleet.AncestorUnhealthy, Ancestor: id(fleet.KindKustomization, i/100*100)})
 			n.PendingSince = start
 		}
 		nodes[i] = n

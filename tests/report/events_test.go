@@ -63,7 +63,7 @@ func TestEveryChangeIsToldOnce(t *testing.T) {
 		}
 		s.push("db", testfleet.Release{})
 		s.told(&seen, "GitRepository/db PinAdvanced", "GitRepository/web PinAdvanced", "Kustomization/web Unblocked")
-		s.awaitPhase(wavefrontv1.PhaseQuiescent)
+		s.awaitQuiescent()
 	}
 
 	s.Expect(s.receiver.Duplicates()).To(BeEmpty())
@@ -106,7 +106,7 @@ func TestShadowIsTold(t *testing.T) {
 	s := begin(ctx, t, "shadow", testfleet.Node{Name: "db"}, testfleet.Node{Name: "web", DependsOn: []string{"db"}})
 	seen := 0
 	s.create(wavefrontv1.ModeShadow)
-	s.awaitPhase(wavefrontv1.PhaseQuiescent)
+	s.awaitQuiescent()
 
 	web, db := s.push("web", testfleet.Release{}), s.push("db", testfleet.Release{})
 	s.told(&seen, "GitRepository/db ShadowAdmission")
@@ -116,7 +116,7 @@ func TestShadowIsTold(t *testing.T) {
 	s.told(&seen, "GitRepository/web ShadowAdmission")
 	s.reconcile("web")
 	s.Expect(s.AwaitApplied(ctx, "web", web)).To(Succeed())
-	s.awaitPhase(wavefrontv1.PhaseQuiescent)
+	s.awaitQuiescent()
 	s.nextHeartbeat(s.nextHeartbeat(time.Now()))
 	s.Expect(s.receiver.Delivered()).To(HaveLen(seen), "nothing more came")
 	s.expectAPIEvents()

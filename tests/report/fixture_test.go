@@ -115,7 +115,7 @@ func (s *stage) dump(t *testing.T) {
 // enforce creates the Wavefront and waits until every node is settled.
 func (s *stage) enforce() {
 	s.create(wavefrontv1.ModeEnforce)
-	s.awaitPhase(wavefrontv1.PhaseQuiescent)
+	s.awaitQuiescent()
 }
 
 // create creates the Wavefront.
@@ -132,9 +132,10 @@ func (s *stage) create(mode wavefrontv1.Mode) {
 	s.ExpectWithOffset(2, s.env.Client().Create(s.ctx, s.wavefront)).To(Succeed())
 }
 
-func (s *stage) awaitPhase(phase wavefrontv1.Phase) *wavefrontv1.Wavefront {
-	return s.await(func(wf *wavefrontv1.Wavefront) bool {
-		return wf.Status.Phase == phase && wf.Status.Nodes != nil && wf.Status.Nodes.Observed == len(s.Nodes())
+// awaitQuiescent waits until every node is settled.
+func (s *stage) awaitQuiescent() {
+	s.await(func(wf *wavefrontv1.Wavefront) bool {
+		return wf.Status.Phase == wavefrontv1.PhaseQuiescent && wf.Status.Nodes != nil && wf.Status.Nodes.Observed == len(s.Nodes())
 	})
 }
 

@@ -98,7 +98,7 @@ func (s *stage) expectThrottle(t *testing.T) {
 	for source, commit := range commits {
 		g.Expect(s.AwaitPinned(s.ctx, source, commit)).To(Succeed())
 	}
-	s.awaitPhase(wavefrontv1.PhaseQuiescent)
+	s.awaitQuiescent()
 
 	var last time.Time
 	statuses, pins := 0, 0
