@@ -42,9 +42,9 @@ func newScheme() *runtime.Scheme {
 	return scheme
 }
 
-func meta(namespace, name string) metav1.ObjectMeta {
+func meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
-		Namespace: namespace, Name: name, UID: types.UID(namespace + "/" + name), Generation: 3,
+		Namespace: "apps", Name: name, UID: types.UID("apps/" + name), Generation: 3,
 		Labels: map[string]string{wavefrontv1.ManagedLabel: "true"},
 	}
 }
@@ -58,7 +58,7 @@ func readyCondition(status metav1.ConditionStatus) []metav1.Condition {
 
 func aKustomization(change ...func(*kustomizev1.Kustomization)) *kustomizev1.Kustomization {
 	k := &kustomizev1.Kustomization{
-		ObjectMeta: meta("apps", "app"),
+		ObjectMeta: meta("app"),
 		Spec: kustomizev1.KustomizationSpec{
 			Interval:  metav1.Duration{Duration: 10 * time.Minute},
 			SourceRef: kustomizev1.CrossNamespaceSourceReference{Kind: "GitRepository", Name: "repo"},
@@ -72,7 +72,7 @@ func aKustomization(change ...func(*kustomizev1.Kustomization)) *kustomizev1.Kus
 
 func aGitRepository(change ...func(*sourcev1.GitRepository)) *sourcev1.GitRepository {
 	g := &sourcev1.GitRepository{
-		ObjectMeta: meta("apps", "repo"),
+		ObjectMeta: meta("repo"),
 		Spec: sourcev1.GitRepositorySpec{
 			URL: testURL, Reference: &sourcev1.GitRepositoryRef{Branch: "main"},
 		},
@@ -107,7 +107,7 @@ func annotated(name, value string) func(*sourcev1.GitRepository) {
 // aRelease takes its chart from the repository.
 func aRelease(change ...func(*helmv2.HelmRelease)) *helmv2.HelmRelease {
 	hr := &helmv2.HelmRelease{
-		ObjectMeta: meta("apps", "web"),
+		ObjectMeta: meta("web"),
 		Spec: helmv2.HelmReleaseSpec{Chart: &helmv2.HelmChartTemplate{Spec: helmv2.HelmChartTemplateSpec{
 			Chart: "chart", SourceRef: helmv2.CrossNamespaceObjectReference{Kind: "GitRepository", Name: "repo"},
 		}}},
@@ -121,7 +121,7 @@ func aRelease(change ...func(*helmv2.HelmRelease)) *helmv2.HelmRelease {
 
 func aChart(name string, change ...func(*sourcev1.HelmChart)) *sourcev1.HelmChart {
 	c := &sourcev1.HelmChart{
-		ObjectMeta: meta("apps", name),
+		ObjectMeta: meta(name),
 		Spec:       sourcev1.HelmChartSpec{SourceRef: sourcev1.LocalHelmChartSourceReference{Kind: "GitRepository", Name: "repo"}},
 		Status: sourcev1.HelmChartStatus{
 			ObservedGeneration: 3, ObservedSourceArtifactRevision: "main@sha1:" + commitA,

@@ -88,8 +88,9 @@ func (s source) recorded(commit string) source {
 	)
 }
 
-func (s source) heldBy(manager string) source {
-	return s.annotated(wavefrontv1.HeldByAnnotation, HeldBy(manager, base))
+// heldByHand is held for kubectl edit.
+func (s source) heldByHand() source {
+	return s.annotated(wavefrontv1.HeldByAnnotation, HeldBy(edit, base))
 }
 
 func (s source) annotated(pairs ...string) source {

@@ -67,8 +67,8 @@ func (s source) onTag() source {
 	return s
 }
 
-func (s source) onBranch(name string) source {
-	s.Spec.Reference.Branch = name
+func (s source) onNextBranch() source {
+	s.Spec.Reference.Branch = "next"
 	return s
 }
 
@@ -124,12 +124,12 @@ func TestJudgeOfPins(t *testing.T) {
 		},
 		{
 			name:     "our pin, and the hold of another value",
-			versions: []source{aSource(1).at(commitA, ours).recorded(commitB).heldBy(edit)},
+			versions: []source{aSource(1).at(commitA, ours).recorded(commitB).heldByHand()},
 			expected: Judgement{Reaction: Follow},
 		},
 		{
 			name:     "our pin made for another branch stays until the order moves it",
-			versions: []source{aSource(1).at(commitA, ours).recorded(commitA).onBranch("next")},
+			versions: []source{aSource(1).at(commitA, ours).recorded(commitA).onNextBranch()},
 		},
 		{
 			name:     "a pin whose owners were wiped, as recorded: claimed again",
@@ -153,34 +153,34 @@ func TestJudgeOfPins(t *testing.T) {
 		},
 		{
 			name:     "a hand-pin shared",
-			versions: []source{aSource(1).at(commitB, edit, ours).recorded(commitB).heldBy(edit)},
+			versions: []source{aSource(1).at(commitB, edit, ours).recorded(commitB).heldByHand()},
 			expected: hand(edit, None),
 		},
 		{
 			name:     "a hand-pin shared and stripped by Flux stays a hand-pin",
-			versions: []source{aSource(1).at(commitB, edit, ours).recorded(commitB).heldBy(edit), aSource(2).at(commitB, ours).recorded(commitB).heldBy(edit)},
+			versions: []source{aSource(1).at(commitB, edit, ours).recorded(commitB).heldByHand(), aSource(2).at(commitB, ours).recorded(commitB).heldByHand()},
 			expected: hand(edit, None),
 		},
 		{
 			name:     "whoever owns the field, and for however long",
-			versions: []source{aSource(1).at(commitB, flux, ours).recorded(commitB).heldBy(edit)},
+			versions: []source{aSource(1).at(commitB, flux, ours).recorded(commitB).heldByHand()},
 			later:    time.Hour,
 			expected: hand(edit, None),
 		},
 		{
 			name:     "a held value that is not ours any more is shared again",
-			versions: []source{aSource(1).at(commitB, flux).recorded(commitB).heldBy(edit)},
+			versions: []source{aSource(1).at(commitB, flux).recorded(commitB).heldByHand()},
 			later:    time.Hour,
 			expected: hand(edit, Share),
 		},
 		{
 			name:     "a hand-pin replaced by another one",
-			versions: []source{aSource(1).at(commitB, ours).recorded(commitB).heldBy(edit), aSource(2).at(commitC, "kubectl-patch").recorded(commitB).heldBy(edit)},
+			versions: []source{aSource(1).at(commitB, ours).recorded(commitB).heldByHand(), aSource(2).at(commitC, "kubectl-patch").recorded(commitB).heldByHand()},
 			expected: hand("kubectl-patch", Share),
 		},
 		{
 			name:     "a hand-pin handed over between Wavefronts",
-			versions: []source{adopted(aSource(1).at(commitB, ours).recorded(commitB).heldBy(edit))},
+			versions: []source{adopted(aSource(1).at(commitB, ours).recorded(commitB).heldByHand())},
 			expected: hand(edit, Follow),
 		},
 		{
@@ -190,7 +190,7 @@ func TestJudgeOfPins(t *testing.T) {
 		},
 		{
 			name:     "Git declares a commit over a hold: the hold goes",
-			versions: []source{aSource(1).at(commitA, ours).recorded(commitA).heldBy(edit), aSource(2).at(commitB, flux).recorded(commitA).heldBy(edit)},
+			versions: []source{aSource(1).at(commitA, ours).recorded(commitA).heldByHand(), aSource(2).at(commitB, flux).recorded(commitA).heldByHand()},
 			expected: young(Follow),
 		},
 		{
@@ -224,7 +224,7 @@ func TestJudgeOfPins(t *testing.T) {
 		},
 		{
 			name:     "declared for another branch by now: the record follows",
-			versions: []source{aSource(1).at(commitA, flux).recorded(commitA).onBranch("next")},
+			versions: []source{aSource(1).at(commitA, flux).recorded(commitA).onNextBranch()},
 			later:    time.Minute,
 			expected: declared(GiveUp),
 		},
@@ -320,12 +320,12 @@ func TestJudgeOfMissedPins(t *testing.T) {
 		{name: "nothing is written in Shadow", versions: []source{missed()}, later: time.Hour, shadow: true},
 		{
 			name:     "the commit is another's too",
-			versions: []source{change(func(s source) { s.at(commitA, edit).heldBy(edit) })}, later: time.Hour,
+			versions: []source{change(func(s source) { s.at(commitA, edit).heldByHand() })}, later: time.Hour,
 			expected: Judgement{Claim: fleet.ClaimHandPin, Manager: edit},
 		},
 		{
 			name:     "a hold of our own claim alone",
-			versions: []source{missed().heldBy(edit)}, later: time.Hour,
+			versions: []source{missed().heldByHand()}, later: time.Hour,
 			expected: Judgement{Claim: fleet.ClaimHandPin, Manager: edit, Reaction: Nudge},
 		},
 	})
@@ -368,7 +368,7 @@ func TestJudgeOfVanishedPins(t *testing.T) {
 		{name: "not when it is being deleted", versions: []source{pinned, stripped().deleting()}},
 		{
 			name:     "not on another branch",
-			versions: []source{pinned, stripped().onBranch("next")},
+			versions: []source{pinned, stripped().onNextBranch()},
 		},
 		{
 			name:     "not where the style of reference is not sequenced any more",
@@ -380,7 +380,7 @@ func TestJudgeOfVanishedPins(t *testing.T) {
 		},
 		{
 			name:     "a shared hand-pin taken away: the hold ends, the pin stays",
-			versions: []source{aSource(1).at(commitA, ours).recorded(commitA).heldBy(edit), stripped().heldBy(edit)},
+			versions: []source{aSource(1).at(commitA, ours).recorded(commitA).heldByHand(), stripped().heldByHand()},
 			expected: putBack,
 		},
 		{
@@ -414,7 +414,7 @@ func TestJudgeOfVanishedPins(t *testing.T) {
 		},
 		{
 			name:     "Git drops a declared commit and the branch",
-			versions: []source{aSource(1).at(commitA, flux).recorded(commitA), aSource(2).recorded(commitA).onBranch("next")},
+			versions: []source{aSource(1).at(commitA, flux).recorded(commitA), aSource(2).recorded(commitA).onNextBranch()},
 			initial:  true,
 		},
 	})
@@ -424,7 +424,7 @@ func TestAnnotate(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	tracker, clock := newTestTracker()
-	held := aSource(1).at(commitA, edit, ours).recorded(commitA).heldBy(edit)
+	held := aSource(1).at(commitA, edit, ours).recorded(commitA).heldByHand()
 	tracker.Observe(held.GitRepository)
 	tracker.failed(held.GitRepository)
 

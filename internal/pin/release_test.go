@@ -166,7 +166,7 @@ func TestReleaseAll(t *testing.T) {
 	other := aSource(99).at(commitB, ours).recorded(commitB)
 	other.Name = "other"
 	other.Annotations[wavefrontv1.OwnerAnnotation] = "other"
-	other.TypeMeta.SetGroupVersionKind(sourceGVK)
+	other.SetGroupVersionKind(sourceGVK)
 	w.api.put(other.GitRepository)
 
 	results, err := w.ReleaseAll(ctx, fleetWF, wavefrontv1.ReleaseFloat, nobody)

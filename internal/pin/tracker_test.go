@@ -128,7 +128,7 @@ func TestTrackerVanished(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	tracker, clock := newTestTracker()
-	tracker.Observe(aSource(1).at(commitA, ours).recorded(commitA).heldBy(edit).GitRepository)
+	tracker.Observe(aSource(1).at(commitA, ours).recorded(commitA).heldByHand().GitRepository)
 	clock.at = time.Minute
 	gone := aSource(2).recorded(commitA).GitRepository
 	tracker.Observe(gone)

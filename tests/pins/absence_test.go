@@ -178,7 +178,7 @@ func TestUnsupportedReference(t *testing.T) {
 	f.ok(err)
 	_, err = repo.Tag(f.ctx, "1.0.0", "main", "release")
 	f.ok(err)
-	f.deliver("app", func(s *sourcev1.GitRepository) { s.Spec.Reference = &sourcev1.GitRepositoryRef{SemVer: "1.x"} })
+	f.deliver(func(s *sourcev1.GitRepository) { s.Spec.Reference = &sourcev1.GitRepositoryRef{SemVer: "1.x"} })
 	f.status(f.Namespace(), "the hold", func(s *wavefrontv1.WavefrontStatus) bool {
 		return len(s.Held) == 1 && s.Held[0].Reason == "UnsupportedRef"
 	})

@@ -74,7 +74,7 @@ func TestBranchEdited(t *testing.T) {
 	f.ok(repo.SetRef(f.ctx, "refs/heads/next", "main"))
 	other, err := repo.Commit(f.ctx, "next", "next", nil)
 	f.ok(err)
-	f.deliver("app", func(s *sourcev1.GitRepository) { s.Spec.Reference.Name = "refs/heads/next" })
+	f.deliver(func(s *sourcev1.GitRepository) { s.Spec.Reference.Name = "refs/heads/next" })
 	f.awaitApplied("app", other)
 	s := f.get("app")
 	f.g.Expect(s.Annotations).To(HaveKeyWithValue(wavefrontv1.ObservedRefAnnotation, "refs/heads/next"))
@@ -84,7 +84,7 @@ func TestBranchEdited(t *testing.T) {
 	f.ok(repo.DeleteBranch(f.ctx, "next"))
 	f.member("app", "the lost branch", func(m wavefrontv1.Member) bool { return m.ObservationError != "" })
 	f.g.Expect(testfleet.PinOf(f.get("app"))).To(Equal(other), "it stays where it is")
-	f.deliver("app", func(s *sourcev1.GitRepository) { s.Spec.Reference.Name = "refs/heads/main" })
+	f.deliver(func(s *sourcev1.GitRepository) { s.Spec.Reference.Name = "refs/heads/main" })
 	f.awaitApplied("app", old)
 	f.quiescent()
 }
@@ -104,7 +104,7 @@ func TestURLEdited(t *testing.T) {
 	commit, err := repo.Commit(f.ctx, "main", "app moves in", env.Files{"app/config.yaml": config(f.Namespace())})
 	f.ok(err)
 	f.g.Expect(commit).NotTo(Equal(moved))
-	f.deliver("app", func(s *sourcev1.GitRepository) { s.Spec.URL = repo.URL() })
+	f.deliver(func(s *sourcev1.GitRepository) { s.Spec.URL = repo.URL() })
 	f.awaitApplied("app", commit)
 	f.g.Expect(f.get("app").Annotations).To(HaveKeyWithValue(wavefrontv1.ObservedURLAnnotation, repo.URL()))
 	f.quiescent()
@@ -119,7 +119,7 @@ func TestSourceRecreated(t *testing.T) {
 	s := f.get("app")
 	head := f.push("app")
 	f.awaitApplied("app", head)
-	s.ObjectMeta.ResourceVersion, s.UID, s.ManagedFields, s.Annotations = "", "", nil, nil
+	s.ResourceVersion, s.UID, s.ManagedFields, s.Annotations = "", "", nil, nil
 	s.Finalizers = nil
 	s.Status = sourcev1.GitRepositoryStatus{}
 	s.Spec.Reference.Commit = ""

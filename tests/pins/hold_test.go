@@ -100,7 +100,7 @@ func TestDeclared(t *testing.T) {
 	f.awaitApplied("app", head)
 	f.quiescent()
 
-	f.deliver("app", func(s *sourcev1.GitRepository) { s.Spec.Reference.Commit = first })
+	f.deliver(func(s *sourcev1.GitRepository) { s.Spec.Reference.Commit = first })
 	f.awaitApplied("app", first)
 	f.status(f.Namespace(), "Declared", func(s *wavefrontv1.WavefrontStatus) bool {
 		return len(s.Held) == 1 && s.Held[0].Reason == "Declared" && s.Held[0].Manager == flux &&
@@ -121,7 +121,7 @@ func TestDeclared(t *testing.T) {
 	mark, err := f.env.AuditLog().Mark()
 	f.ok(err)
 	newest := f.push("app")
-	f.deliver("app", func(s *sourcev1.GitRepository) { s.Spec.Reference.Commit = "" })
+	f.deliver(func(s *sourcev1.GitRepository) { s.Spec.Reference.Commit = "" })
 	f.awaitApplied("app", newest)
 	f.checkGap(mark, "app", first)
 	putBack, found := timeline.First(testfleet.Pinned("app", first))

@@ -86,9 +86,9 @@ func TestLostCommit(t *testing.T) {
 func metric(g Gomega, url, series string) string {
 	response, err := http.Get(url + "/metrics")
 	g.Expect(err).NotTo(HaveOccurred())
-	defer response.Body.Close()
 	page, err := io.ReadAll(response.Body)
 	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(response.Body.Close()).To(Succeed())
 	for _, line := range strings.Split(string(page), "\n") {
 		if value, found := strings.CutPrefix(line, series+" "); found {
 			return value

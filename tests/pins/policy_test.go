@@ -213,12 +213,12 @@ func (f *fixture) checkLife(t *testing.T, e *env.Env) {
 	f.reapply()
 	f.source("app", "the hold", held)
 
-	f.deliver("app", func(s *sourcev1.GitRepository) { s.Spec.Reference.Commit = second })
+	f.deliver(func(s *sourcev1.GitRepository) { s.Spec.Reference.Commit = second })
 	f.status(f.Namespace(), "Declared", func(s *wavefrontv1.WavefrontStatus) bool {
 		return len(s.Held) == 1 && s.Held[0].Reason == "Declared"
 	})
 	third := f.push("app")
-	f.deliver("app", func(s *sourcev1.GitRepository) { s.Spec.Reference.Commit = "" })
+	f.deliver(func(s *sourcev1.GitRepository) { s.Spec.Reference.Commit = "" })
 	f.awaitApplied("app", third)
 
 	wf := f.Wavefront(wavefrontv1.ModeEnforce)

@@ -110,20 +110,19 @@ func (f *fixture) ok(err error) {
 }
 
 // enforce creates the fleet's Wavefront in Enforce and waits for the initial pins.
-func (f *fixture) enforce(change ...func(*wavefrontv1.Wavefront)) *wavefrontv1.Wavefront {
+func (f *fixture) enforce(change ...func(*wavefrontv1.Wavefront)) {
 	f.t.Helper()
-	wf := f.wavefront(wavefrontv1.ModeEnforce, change...)
+	f.wavefront(wavefrontv1.ModeEnforce, change...)
 	for _, n := range f.Nodes() {
 		if n.Gate {
 			continue
 		}
 		f.source(n.Source, "an initial pin", func(s *sourcev1.GitRepository) bool { return testfleet.PinOf(s) != "" })
 	}
-	return wf
 }
 
 // wavefront creates the fleet's Wavefront.
-func (f *fixture) wavefront(mode wavefrontv1.Mode, change ...func(*wavefrontv1.Wavefront)) *wavefrontv1.Wavefront {
+func (f *fixture) wavefront(mode wavefrontv1.Mode, change ...func(*wavefrontv1.Wavefront)) {
 	f.t.Helper()
 	wf := f.Wavefront(mode)
 	wf.Spec.Poll = wavefrontv1.Poll{
@@ -138,7 +137,6 @@ func (f *fixture) wavefront(mode wavefrontv1.Mode, change ...func(*wavefrontv1.W
 			f.t.Log(err)
 		}
 	})
-	return wf
 }
 
 // source waits until a source is as it should be.
@@ -273,10 +271,10 @@ func withoutStatus(t *testing.T, manifest []byte) []byte {
 	return out
 }
 
-// deliver changes what Git says of a source and has Flux apply it.
-func (f *fixture) deliver(name string, change func(*sourcev1.GitRepository)) {
+// deliver changes what Git says of the source app and has Flux apply it.
+func (f *fixture) deliver(change func(*sourcev1.GitRepository)) {
 	f.t.Helper()
-	change(f.sources[name])
+	change(f.sources["app"])
 	commit := f.render()
 	f.request(&sourcev1.GitRepository{}, "catalog")
 	f.awaitApplied("catalog", commit)
