@@ -34,25 +34,26 @@ const (
 )
 
 // tools is the folder with the programs that the commands use: wfctl and the manager
-// of the work tree, and kubectl and helm from their modules.
+// of the work tree, and kubectl and helm from their modules. It stays, because linking
+// them takes longer than anything else here.
 var (
 	tools     string
 	toolsOnce = sync.OnceValue(buildTools)
 )
 
-func TestMain(m *testing.M) { os.Exit(runAll(m)) }
-
-func runAll(m *testing.M) int {
+func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
 	var err error
-	if tools, err = os.MkdirTemp("", "wavefront-docs-"); err != nil {
+	if tools, err = filepath.Abs(filepath.Join(root, ".local", "tools")); err != nil {
 		panic(err)
 	}
-	defer os.RemoveAll(tools)
-	return m.Run()
+	os.Exit(m.Run())
 }
 
 func buildTools() error {
+	if err := os.MkdirAll(tools, 0o755); err != nil {
+		return err
+	}
 	if _, err := kubelet.Build(context.Background(), root, tools); err != nil {
 		return err
 	}
