@@ -84,7 +84,7 @@ func TestListsAreCappedAndCountsAreNot(t *testing.T) {
 		if i >= 90 {
 			reason = fleet.AncestorMissing
 		}
-		n := waiting(settledNode(numbered(i), shaA), shaB, fleet.Blocker{Reason: reason, Ancestor: node("x")})
+		n := waiting(settledNode(numbered(i), shaA), fleet.Blocker{Reason: reason, Ancestor: node("x")})
 		nodes = append(nodes, held(n, fleet.Hold{Reason: fleet.Suspend}))
 	}
 	h.publish(Pass{Evaluation: fleetOf(nodes...)})
