@@ -118,7 +118,7 @@ func TestRelease(t *testing.T) {
 			if tt.change != nil {
 				tt.change(hr)
 			}
-			got, ok := Release(hr, (&Snapshot{HelmCharts: tt.charts}).charts(), tt.noCrossRefs)
+			got, ok := Release(hr, (&Snapshot{HelmCharts: tt.charts}).index().chart, tt.noCrossRefs)
 			g.Expect(ok).To(Equal(!tt.none))
 			want := plain
 			if tt.none {

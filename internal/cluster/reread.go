@@ -6,9 +6,7 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,117 +23,165 @@ import (
 // whose chart comes from their sources, and the HelmCharts of these. What is
 // gone by now is gone from the copy.
 func (s *Snapshot) Reread(ctx context.Context, live client.Reader, nodes []fleet.ID) (*Snapshot, error) {
-	fresh := *s
-	fresh.Kustomizations = slices.Clone(s.Kustomizations)
-	fresh.GitRepositories = slices.Clone(s.GitRepositories)
-	fresh.HelmReleases = slices.Clone(s.HelmReleases)
-	fresh.HelmCharts = slices.Clone(s.HelmCharts)
+	r := &rereading{
+		live: live, from: s.index(), noCrossNamespaceRefs: s.NoCrossNamespaceRefs,
+		kustomizations: fresh[*kustomizev1.Kustomization]{},
+		repositories:   fresh[*sourcev1.GitRepository]{},
+		releases:       fresh[*helmv2.HelmRelease]{},
+		charts:         fresh[*sourcev1.HelmChart]{},
+	}
 	for _, node := range nodes {
-		if err := fresh.rereadNode(ctx, live, node); err != nil {
+		if err := r.node(ctx, node); err != nil {
 			return nil, err
 		}
 	}
-	return &fresh, nil
+	copied := &Snapshot{
+		Wavefronts:           s.Wavefronts,
+		Kustomizations:       r.kustomizations.over(s.Kustomizations),
+		GitRepositories:      r.repositories.over(s.GitRepositories),
+		NoCrossNamespaceRefs: s.NoCrossNamespaceRefs,
+	}
+	if !r.helmGone {
+		copied.HelmReleases = r.releases.over(s.HelmReleases)
+		copied.HelmCharts = r.charts.over(s.HelmCharts)
+	}
+	return copied, nil
 }
 
-func (s *Snapshot) rereadNode(ctx context.Context, live client.Reader, node fleet.ID) error {
+// rereading collects what was read live.
+type rereading struct {
+	live                 client.Reader
+	from                 *index
+	noCrossNamespaceRefs bool
+
+	kustomizations fresh[*kustomizev1.Kustomization]
+	repositories   fresh[*sourcev1.GitRepository]
+	releases       fresh[*helmv2.HelmRelease]
+	charts         fresh[*sourcev1.HelmChart]
+	// helmGone: the CRD of HelmReleases is not installed any more.
+	helmGone bool
+}
+
+// fresh are objects as they were read live; what is gone has no object.
+type fresh[T client.Object] map[types.NamespacedName]*T
+
+// over returns a list with the fresh objects in place of the old ones.
+func (f fresh[T]) over(list []T) []T {
+	seen := make(map[types.NamespacedName]bool, len(f))
+	out := make([]T, 0, len(list)+len(f))
+	for _, old := range list {
+		name := client.ObjectKeyFromObject(old)
+		object, read := f[name]
+		switch {
+		case !read:
+			out = append(out, old)
+		case object != nil:
+			out = append(out, *object)
+		}
+		seen[name] = read
+	}
+	for name, object := range f {
+		if object != nil && !seen[name] {
+			out = append(out, *object)
+		}
+	}
+	return out
+}
+
+func (r *rereading) node(ctx context.Context, node fleet.ID) error {
 	k := &kustomizev1.Kustomization{}
-	if err := reread(ctx, live, &s.Kustomizations, k, key(node)); err != nil {
+	if err := reread(ctx, r.live, r.kustomizations, k, key(node)); err != nil {
 		return err
 	}
-	source := Node(k, s.NoCrossNamespaceRefs).Source
-	if !source.IsZero() {
-		if err := reread(ctx, live, &s.GitRepositories, &sourcev1.GitRepository{}, key(source)); err != nil {
+	source := Node(k, r.noCrossNamespaceRefs).Source
+	// Nodes of one source read it once.
+	if _, read := r.repositories[key(source)]; !read && !source.IsZero() {
+		if err := reread(ctx, r.live, r.repositories, &sourcev1.GitRepository{}, key(source)); err != nil {
 			return err
 		}
 	}
-	return s.rereadReleases(ctx, live, node, source)
+	return r.nodeReleases(ctx, node, source)
 }
 
-// rereadReleases takes the node's own releases from the server by label, and
-// reads those that others applied, or nobody, but whose chart comes from the
-// source.
-func (s *Snapshot) rereadReleases(ctx context.Context, live client.Reader, node, source fleet.ID) error {
+// nodeReleases takes the node's own releases from the server by label, and reads
+// those that are known beside them.
+func (r *rereading) nodeReleases(ctx context.Context, node, source fleet.ID) error {
 	own := &helmv2.HelmReleaseList{}
-	err := list(ctx, live, own, "HelmReleases", client.MatchingLabels{
+	err := list(ctx, r.live, own, "HelmReleases", client.MatchingLabels{
 		appliedByNameLabel: node.Name, appliedByNamespaceLabel: node.Namespace,
 	})
 	if notInstalled(err) {
-		s.HelmReleases, s.HelmCharts = nil, nil
+		r.helmGone = true
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	s.HelmReleases = slices.DeleteFunc(s.HelmReleases, func(hr *helmv2.HelmRelease) bool {
-		return appliedBy(hr) == node
-	})
-	var others []types.NamespacedName
-	charts := s.charts()
-	for _, hr := range s.HelmReleases {
-		if from, _ := chartOf(hr, charts); from == source && !source.IsZero() {
-			others = append(others, client.ObjectKeyFromObject(hr))
-		}
-	}
-	s.HelmReleases = append(s.HelmReleases, pointers(own.Items)...)
-	for _, other := range others {
-		if err := reread(ctx, live, &s.HelmReleases, &helmv2.HelmRelease{}, other); err != nil {
+	for _, hr := range pointers(own.Items) {
+		r.releases[client.ObjectKeyFromObject(hr)] = &hr
+		if err := r.chartsOf(ctx, hr); err != nil {
 			return err
 		}
 	}
-	return s.rereadCharts(ctx, live, node, source)
-}
-
-func (s *Snapshot) rereadCharts(ctx context.Context, live client.Reader, node, source fleet.ID) error {
-	charts := s.charts()
-	for _, hr := range s.HelmReleases {
-		from, chart := chartOf(hr, charts)
-		if appliedBy(hr) != node && (from != source || source.IsZero()) {
+	for _, known := range r.from.releases(node, source) {
+		name := client.ObjectKeyFromObject(known)
+		if _, read := r.releases[name]; read {
 			continue
 		}
-		if chart == nil {
-			chart = missingChart(hr)
+		hr := &helmv2.HelmRelease{}
+		if err := reread(ctx, r.live, r.releases, hr, name); err != nil {
+			return err
 		}
-		if chart == nil {
-			continue
-		}
-		if err := reread(ctx, live, &s.HelmCharts, &sourcev1.HelmChart{}, client.ObjectKeyFromObject(chart)); err != nil {
+		if err := r.chartsOf(ctx, hr); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// missingChart names the chart that a release wants and that the snapshot does
-// not have; nil where the release wants none.
-func missingChart(hr *helmv2.HelmRelease) *sourcev1.HelmChart {
-	chart := &sourcev1.HelmChart{}
+// chartsOf reads the chart of a release, wherever it may be.
+func (r *rereading) chartsOf(ctx context.Context, hr *helmv2.HelmRelease) error {
+	names := wantedCharts(hr)
+	if _, chart := chartOf(hr, r.from.chart); chart != nil {
+		names = append(names, client.ObjectKeyFromObject(chart))
+	}
+	for _, name := range names {
+		if _, read := r.charts[name]; read {
+			continue
+		}
+		if err := reread(ctx, r.live, r.charts, &sourcev1.HelmChart{}, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wantedCharts names the chart that a release wants, known or not; none where it
+// wants no chart from a GitRepository.
+func wantedCharts(hr *helmv2.HelmRelease) []types.NamespacedName {
 	switch {
 	case hr.Spec.ChartRef != nil && hr.Spec.ChartRef.Kind == sourcev1.HelmChartKind:
-		chart.Namespace = or(hr.Spec.ChartRef.Namespace, hr.Namespace)
-		chart.Name = hr.Spec.ChartRef.Name
+		return []types.NamespacedName{{
+			Namespace: or(hr.Spec.ChartRef.Namespace, hr.Namespace), Name: hr.Spec.ChartRef.Name,
+		}}
 	case hr.Spec.Chart != nil && hr.Spec.Chart.Spec.SourceRef.Kind == sourcev1.GitRepositoryKind:
-		chart.Namespace, chart.Name = hr.Spec.Chart.GetNamespace(hr.Namespace), hr.GetHelmChartName()
-	default:
-		return nil
-	}
-	return chart
-}
-
-// reread replaces the object of that key in the list by the live one, which is
-// also left in into. Where it is gone, it leaves the list.
-func reread[T client.Object](ctx context.Context, live client.Reader, objects *[]T, into T, key types.NamespacedName) error {
-	err := live.Get(ctx, key, into)
-	if err != nil && !notInstalled(err) {
-		return fmt.Errorf("failed to read %T %q: %w", into, key, err)
-	}
-	*objects = slices.DeleteFunc(*objects, func(o T) bool { return client.ObjectKeyFromObject(o) == key })
-	if err == nil || !apierrors.IsNotFound(err) && !notInstalled(err) {
-		*objects = append(*objects, into)
+		return []types.NamespacedName{{
+			Namespace: hr.Spec.Chart.GetNamespace(hr.Namespace), Name: hr.GetHelmChartName(),
+		}}
 	}
 	return nil
 }
 
-func key(id fleet.ID) types.NamespacedName {
-	return types.NamespacedName{Namespace: id.Namespace, Name: id.Name}
+// reread reads an object live, into into and among the fresh ones.
+func reread[T client.Object](ctx context.Context, live client.Reader, among fresh[T], into T, name types.NamespacedName) error {
+	err := live.Get(ctx, name, into)
+	switch {
+	case err == nil:
+		among[name] = &into
+	case notInstalled(err):
+		among[name] = nil
+	default:
+		return fmt.Errorf("failed to read %T %q: %w", into, name, err)
+	}
+	return nil
 }

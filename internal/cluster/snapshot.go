@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,7 +19,8 @@ import (
 )
 
 // Snapshot is what a Reader found. The objects may be shared with a cache: they
-// are never changed.
+// are never changed. Nor are the lists of Flux objects once the Snapshot has been
+// asked something.
 type Snapshot struct {
 	Wavefronts      []*wavefrontv1.Wavefront
 	Kustomizations  []*kustomizev1.Kustomization
@@ -30,6 +32,55 @@ type Snapshot struct {
 	// NoCrossNamespaceRefs refuses references into other namespaces, as the
 	// flag of that name does in Flux's controllers.
 	NoCrossNamespaceRefs bool
+
+	once sync.Once
+	by   index
+}
+
+// index finds objects without looking at all of them.
+type index struct {
+	kustomizations map[types.NamespacedName]*kustomizev1.Kustomization
+	repositories   map[types.NamespacedName]*sourcev1.GitRepository
+	charts         map[types.NamespacedName]*sourcev1.HelmChart
+	// bySource and byApplier find HelmReleases by what their charts are built
+	// from, and by the Kustomization that applied them.
+	bySource  map[fleet.ID][]*helmv2.HelmRelease
+	byApplier map[fleet.ID][]*helmv2.HelmRelease
+}
+
+func (s *Snapshot) index() *index {
+	s.once.Do(func() {
+		s.by = index{
+			kustomizations: byName(s.Kustomizations),
+			repositories:   byName(s.GitRepositories),
+			charts:         byName(s.HelmCharts),
+			bySource:       map[fleet.ID][]*helmv2.HelmRelease{},
+			byApplier:      map[fleet.ID][]*helmv2.HelmRelease{},
+		}
+		for _, hr := range s.HelmReleases {
+			if source, _ := chartOf(hr, s.by.chart); !source.IsZero() {
+				s.by.bySource[source] = append(s.by.bySource[source], hr)
+			}
+			if applier := appliedBy(hr); !applier.IsZero() {
+				s.by.byApplier[applier] = append(s.by.byApplier[applier], hr)
+			}
+		}
+	})
+	return &s.by
+}
+
+func (i *index) chart(key types.NamespacedName) *sourcev1.HelmChart { return i.charts[key] }
+
+// releases returns the HelmReleases that decide about a node: those that it applied
+// and those whose chart comes from its source.
+func (i *index) releases(node, source fleet.ID) []*helmv2.HelmRelease {
+	all := append([]*helmv2.HelmRelease(nil), i.byApplier[node]...)
+	for _, hr := range i.bySource[source] {
+		if appliedBy(hr) != node {
+			all = append(all, hr)
+		}
+	}
+	return all
 }
 
 // Wavefront returns the Wavefront of that name; nil if there is none.
@@ -44,33 +95,27 @@ func (s *Snapshot) Wavefront(name string) *wavefrontv1.Wavefront {
 
 // GitRepository returns the source of that ID; nil if there is none.
 func (s *Snapshot) GitRepository(id fleet.ID) *sourcev1.GitRepository {
-	return find(s.GitRepositories, id.Namespace, id.Name)
+	return s.index().repositories[key(id)]
 }
 
 // Kustomization returns the node of that ID; nil if there is none.
 func (s *Snapshot) Kustomization(id fleet.ID) *kustomizev1.Kustomization {
-	return find(s.Kustomizations, id.Namespace, id.Name)
+	return s.index().kustomizations[key(id)]
 }
 
 // releases returns the facts of all releases whose chart is built from a
 // GitRepository.
 func (s *Snapshot) releases() []fleet.Release {
-	charts := s.charts()
-	var releases []fleet.Release
+	if len(s.HelmReleases) == 0 {
+		return nil
+	}
+	releases := make([]fleet.Release, 0, len(s.HelmReleases))
 	for _, hr := range s.HelmReleases {
-		if r, ok := Release(hr, charts, s.NoCrossNamespaceRefs); ok {
+		if r, ok := Release(hr, s.index().chart, s.NoCrossNamespaceRefs); ok {
 			releases = append(releases, r)
 		}
 	}
 	return releases
-}
-
-func (s *Snapshot) charts() Charts {
-	byName := make(map[types.NamespacedName]*sourcev1.HelmChart, len(s.HelmCharts))
-	for _, c := range s.HelmCharts {
-		byName[client.ObjectKeyFromObject(c)] = c
-	}
-	return func(key types.NamespacedName) *sourcev1.HelmChart { return byName[key] }
 }
 
 // Fingerprint says exactly which objects, in which versions, decide whether the
@@ -88,14 +133,9 @@ func (s *Snapshot) Fingerprint(node fleet.ID) string {
 	if g := s.GitRepository(source); g != nil {
 		write(&b, g)
 	}
-	charts := s.charts()
-	for _, hr := range s.HelmReleases {
-		from, chart := chartOf(hr, charts)
-		if from != source && appliedBy(hr) != node {
-			continue
-		}
+	for _, hr := range s.index().releases(node, source) {
 		write(&b, hr)
-		if chart != nil {
+		if _, chart := chartOf(hr, s.index().chart); chart != nil {
 			write(&b, chart)
 		}
 	}
@@ -108,12 +148,14 @@ func write(b *strings.Builder, o client.Object) {
 	}
 }
 
-func find[T client.Object](objects []T, namespace, name string) T {
+func byName[T client.Object](objects []T) map[types.NamespacedName]T {
+	all := make(map[types.NamespacedName]T, len(objects))
 	for _, o := range objects {
-		if o.GetName() == name && o.GetNamespace() == namespace {
-			return o
-		}
+		all[types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}] = o
 	}
-	var none T
-	return none
+	return all
+}
+
+func key(id fleet.ID) types.NamespacedName {
+	return types.NamespacedName{Namespace: id.Namespace, Name: id.Name}
 }
