@@ -38,7 +38,7 @@ type discovery struct {
 func (j *judge) discover(scopes []scope) {
 	d := discovery{
 		j:      j,
-		known:  newIndex(len(j.in.Nodes), func(i int32) *ID { return &j.in.Nodes[i].ID }),
+		known:  newIndex(len(j.in.Nodes)),
 		absent: map[ID]int32{},
 		vertex: make([]int32, len(j.in.Nodes)),
 		found:  make([]int32, 0, len(j.in.Nodes)),
@@ -61,7 +61,7 @@ func (d *discovery) enter() {
 	nodes := d.j.in.Nodes
 	for i := range nodes {
 		d.vertex[i] = none
-		other, slot := d.known.enter(&nodes[i].ID, int32(i))
+		other, slot := d.known.enter(&nodes[i].ID)
 		switch {
 		case other == none:
 		case nodes[other].UID < nodes[i].UID:
@@ -127,7 +127,7 @@ func (d *discovery) id(place int32) *ID {
 	if n := len(d.j.in.Nodes); int(place) >= n {
 		return &d.missing[int(place)-n]
 	}
-	return &d.j.in.Nodes[place].ID
+	return &d.known.ids[place]
 }
 
 // number orders the members by ID and hands nodes and edges to the judge.

@@ -5,14 +5,17 @@ package fleet
 
 import "hash/maphash"
 
-// index finds places by ID. It is an open-addressed hash table of places alone:
-// the IDs stay where they are, so building one copies no strings and gives the
-// garbage collector nothing to scan.
+// index finds places by ID. It is an open-addressed hash table of places alone;
+// the IDs lie beside it in one piece of memory, so that finding one touches
+// little, and the garbage collector has little to scan.
 type index struct {
 	seed  maphash.Seed
 	slots []slot
-	// id returns the ID at a place.
-	id func(place int32) *ID
+	// ids by place.
+	ids []ID
+	// namespace is the last that was hashed: neighbours share one.
+	namespace     string
+	namespaceHash uint64
 }
 
 // slot holds part of a hash and a place, shifted by one so that zero is empty.
@@ -22,17 +25,20 @@ type slot struct {
 }
 
 // newIndex makes an index for up to n places.
-func newIndex(n int, id func(int32) *ID) index {
+func newIndex(n int) index {
 	size := 8
 	for size < 2*n {
 		size *= 2
 	}
-	return index{seed: maphash.MakeSeed(), slots: make([]slot, size), id: id}
+	return index{seed: maphash.MakeSeed(), slots: make([]slot, size), ids: make([]ID, 0, n)}
 }
 
 // hash mixes the two parts of an ID that differ within a kind.
 func (x *index) hash(id *ID) uint64 {
-	return maphash.String(x.seed, id.Name) ^ maphash.String(x.seed, id.Namespace)*31
+	if id.Namespace != x.namespace {
+		x.namespace, x.namespaceHash = id.Namespace, maphash.String(x.seed, id.Namespace)*31
+	}
+	return maphash.String(x.seed, id.Name) ^ x.namespaceHash
 }
 
 // find returns the slot of the ID: its own, or the empty one where it belongs.
@@ -41,7 +47,7 @@ func (x *index) find(id *ID) (*slot, uint32) {
 	mask := uint64(len(x.slots) - 1)
 	for i := h & mask; ; i = (i + 1) & mask {
 		s := &x.slots[i]
-		if s.place == 0 || (s.hash == uint32(h>>32) && *x.id(s.place - 1) == *id) {
+		if s.place == 0 || (s.hash == uint32(h>>32) && x.ids[s.place-1] == *id) {
 			return s, uint32(h >> 32)
 		}
 	}
@@ -53,13 +59,14 @@ func (x *index) at(id *ID) int32 {
 	return s.place - 1
 }
 
-// enter gives the ID a place, unless it has one: then it returns that, and the
-// slot to put another there.
-func (x *index) enter(id *ID, place int32) (int32, *slot) {
+// enter gives the ID the next place. If it has one already it returns that, and
+// the slot to put the next place there instead.
+func (x *index) enter(id *ID) (int32, *slot) {
+	x.ids = append(x.ids, *id)
 	s, h := x.find(id)
 	if s.place != 0 {
 		return s.place - 1, s
 	}
-	s.hash, s.place = h, place+1
+	s.hash, s.place = h, int32(len(x.ids))
 	return none, s
 }

@@ -79,6 +79,8 @@ type judge struct {
 	// parents are the edges of the node graph, from a node to what it depends
 	// on.
 	parents edges
+	// component numbers the strongly connected components of the node graph.
+	component []int32
 	// topological lists the nodes with every dependency before its dependents;
 	// nodes of one cycle are adjacent.
 	topological []int32
@@ -194,10 +196,10 @@ func (j *judge) prepare(out *Evaluation) {
 // with one ID, which a cluster does not have, the one with the greater UID
 // counts.
 func (j *judge) indexSources() {
-	j.sourceIndex = newIndex(len(j.in.Sources), func(i int32) *ID { return &j.in.Sources[i].ID })
+	j.sourceIndex = newIndex(len(j.in.Sources))
 	for i := range j.in.Sources {
 		s := &j.in.Sources[i]
-		if other, slot := j.sourceIndex.enter(&s.ID, int32(i)); other != none && j.in.Sources[other].UID < s.UID {
+		if other, slot := j.sourceIndex.enter(&s.ID); other != none && j.in.Sources[other].UID < s.UID {
 			slot.place = int32(i) + 1
 		}
 	}
@@ -224,7 +226,7 @@ func (j *judge) gather(scopes []scope) {
 			total++
 		}
 	}
-	sortByID(used, func(i int32) *ID { return &j.in.Sources[i].ID })
+	sortByID(used, func(i int32) *ID { return &j.sourceIndex.ids[i] })
 	j.sources = make([]source, len(used))
 	members := make([]int32, total)
 	for p, i := range used {

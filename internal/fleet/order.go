@@ -13,7 +13,7 @@ import (
 // fleet goes on.
 func (j *judge) sortTopologically(out *Evaluation) {
 	c := connect(j.parents)
-	j.topological = c.order
+	j.topological, j.component = c.order, c.of
 	for i := range int32(c.count()) {
 		members := c.members(i)
 		first := members[0]
@@ -76,6 +76,10 @@ func (j *judge) contract(out *Evaluation) {
 		}
 		return
 	}
+	if !j.contracts() {
+		j.group = j.component
+		return
+	}
 	sources := int32(len(j.sources))
 	c := connect(j.contracted(sources))
 	j.group = make([]int32, len(j.nodes))
@@ -88,6 +92,23 @@ func (j *judge) contract(out *Evaluation) {
 		}
 	}
 	slices.SortFunc(out.CoAdmitted, func(a, b []ID) int { return a[0].Compare(b[0]) })
+}
+
+// contracts tells whether any source has several nodes, or the graph a cycle;
+// otherwise the contracted graph is the node graph itself, and no two sources
+// can share a group.
+func (j *judge) contracts() bool {
+	for i := range j.sources {
+		if len(j.sources[i].nodes) > 1 {
+			return true
+		}
+	}
+	for v := range j.nodes {
+		if j.nodes[v].inCycle {
+			return true
+		}
+	}
+	return false
 }
 
 // vertex is the node's place in the contracted graph.

@@ -53,8 +53,13 @@ func (j *judge) waitsForListings(s *source) bool {
 	if !j.mayMove(s) || j.in.Now.At-s.since.At > j.in.Self.StaleAfter/2 {
 		return false
 	}
+	return !j.freshAbove(s)
+}
+
+// freshAbove tells whether the source's candidate satisfies the freshness rule.
+func (j *judge) freshAbove(s *source) bool {
 	b, _ := perNode(checkFresh)(j, s)
-	return b != nil
+	return b == nil
 }
 
 // mayMove tells whether the source has a candidate that asks for listings: one
@@ -103,13 +108,14 @@ func (j *judge) demands() []Instant {
 	return result
 }
 
-// raiseDemands notes the demand of every candidate at its selected nodes, and
-// tells whether there is any.
+// raiseDemands notes the demand of every candidate that waits for listings at its
+// selected nodes, and tells whether there is any. (Where all ancestors of another
+// are fresh, they satisfy its demand already.)
 func (j *judge) raiseDemands(wanted []demand) bool {
 	some := false
 	for i := range j.sources {
 		s := &j.sources[i]
-		if !j.mayMove(s) {
+		if !j.mayMove(s) || j.freshAbove(s) {
 			continue
 		}
 		for _, v := range s.nodes {
