@@ -115,7 +115,7 @@ func renderAlerts(out *bytes.Buffer) error {
 // plain replaces the templates of an annotation by words.
 func plain(text string) string {
 	for template, word := range map[string]string{
-		"{{ $labels.wavefront }}": "_name_", "{{ $labels.reason }}": "_reason_", "{{ $labels.host }}": "_host_",
+		"{{ $labels.wavefront }}": "_name_", "{{ $labels.reason }}": "_reason_", "{{ $labels.host }}": "_host_", "{{ $labels.name }}": "_name_",
 		"{{ $value }}": "_n_", "{{ $value | humanizeDuration }}": "_so long_",
 	} {
 		text = strings.ReplaceAll(text, template, word)
