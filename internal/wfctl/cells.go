@@ -39,8 +39,9 @@ func phaseCell(phase wavefrontv1.Phase) table.Cell {
 		return table.Cell{Text: string(phase), Style: table.Bad}
 	case "":
 		return table.Cell{Text: picture.Unknown, Style: table.Warn}
+	default:
+		return table.Cell{Text: string(phase), Style: table.Busy}
 	}
-	return table.Cell{Text: string(phase), Style: table.Busy}
 }
 
 func suspendedCell(suspended bool) table.Cell {

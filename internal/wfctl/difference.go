@@ -42,7 +42,7 @@ func differences(published, derived *picture.Picture) []difference {
 		delete(before, n.Ref)
 		if !ok {
 			if published.Wavefront.MembersOmitted == 0 {
-				add(n.Ref.String(), "member", "absent", "present")
+				add(n.String(), "member", "absent", "present")
 			}
 			continue
 		}
@@ -50,14 +50,14 @@ func differences(published, derived *picture.Picture) []difference {
 	}
 	for _, n := range published.Nodes {
 		if _, left := before[n.Ref]; left {
-			add(n.Ref.String(), "member", "present", "absent")
+			add(n.String(), "member", "present", "absent")
 		}
 	}
 	return out
 }
 
 func compareNodes(p, d picture.Node, add func(object, field, a, b string)) {
-	object := d.Ref.String()
+	object := d.String()
 	add(object, "role", p.Role, d.Role)
 	add(object, "state", p.State, d.State)
 	add(object, "wave", fmt.Sprint(p.Wave), fmt.Sprint(d.Wave))

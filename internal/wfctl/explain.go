@@ -4,7 +4,7 @@
 package wfctl
 
 import (
-	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 
@@ -56,7 +56,7 @@ func (p *program) explainResult(pic *picture.Picture, n *picture.Node) *result {
 }
 
 func writeExplanation(w io.Writer, doc explain.Explanation, color bool) error {
-	out := bufio.NewWriter(w)
+	out := &bytes.Buffer{}
 	for i, step := range doc.Chain {
 		lead := "  └─ "
 		if i == 0 {
@@ -75,5 +75,6 @@ func writeExplanation(w io.Writer, doc explain.Explanation, color bool) error {
 		}
 	}
 	fmt.Fprintf(out, "\n%s %s.\n", table.Paint("To move:", table.Bold, color), escape.Terminal(doc.ToMove))
-	return out.Flush()
+	_, err := out.WriteTo(w)
+	return err
 }

@@ -90,6 +90,7 @@ func (f *fixture) count(m wavefrontv1.Member) {
 		c.Pending++
 	case wavefrontv1.StateConverging:
 		c.Converging++
+	default:
 	}
 	if m.Trouble != "" {
 		c.Unhealthy++

@@ -70,7 +70,7 @@ func readGolden(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	zip, err := gzip.NewReader(f)
 	if err != nil {
 		return nil, err

@@ -6,7 +6,6 @@ package wfctl
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"time"
 
@@ -73,13 +72,13 @@ func (p *program) load(ctx context.Context, f *pictureFlags, details bool) (*pic
 }
 
 func (p *program) replay(file string) (*picture.Picture, error) {
-	var in io.Reader = p.streams.In
+	in := p.streams.In
 	if file != "-" {
 		f, err := os.Open(file)
 		if err != nil {
 			return nil, fmt.Errorf("failed to open the snapshot: %w", err)
 		}
-		defer f.Close()
+		defer func() { _ = f.Close() }()
 		in = f
 	}
 	pic, err := picture.Read(in)

@@ -176,7 +176,6 @@ func (p *program) run(args string) string { return "`" + p.name + " " + args + "
 
 // Narration goes to standard error, with Flux's symbols.
 
-func (p *program) action(format string, args ...any)  { p.narrate("►", format, args...) }
 func (p *program) waiting(format string, args ...any) { p.narrate("◎", format, args...) }
 func (p *program) success(format string, args ...any) { p.narrate("✔", format, args...) }
 func (p *program) warning(format string, args ...any) { p.narrate("⚠️", format, args...) }

@@ -185,10 +185,10 @@ func large() *fixture {
 			if wave > 0 {
 				changes = append(changes, after(fmt.Sprintf("team-%02d/app-%02d", team, i-10)))
 			}
-			switch {
-			case i == 5:
+			switch i {
+			case 5:
 				state = "Converging"
-			case i == 15:
+			case 15:
 				state = "Pending"
 				changes = append(changes, waits("b"), blocked("AncestorPending", fmt.Sprintf("team-%02d/app-05", team)))
 			}

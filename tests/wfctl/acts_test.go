@@ -39,7 +39,7 @@ func TestPinAndRelease(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t, "hold", testfleet.Node{Name: "app"})
-			first := testfleet.ArtifactOf(f.source("app"))
+			first := testfleet.ArtifactOf(f.app())
 			f.enforce()
 			second := f.push("app")
 			f.ok(f.AwaitPinned(f.ctx, "app", second))
@@ -66,14 +66,14 @@ func TestPinAndRelease(t *testing.T) {
 			f.g.Expect(refused.code).To(Equal(1))
 
 			f.does(operator, "release", path(f, "app"), "--yes")
-			f.g.Expect(f.source("app").Annotations).NotTo(HaveKey(wavefrontv1.HeldByAnnotation))
+			f.g.Expect(f.app().Annotations).NotTo(HaveKey(wavefrontv1.HeldByAnnotation))
 			if mode == wavefrontv1.ModeEnforce {
 				f.ok(f.AwaitApplied(f.ctx, "app", second))
 				f.quiescent()
 			} else {
 				f.member("app", "the end of the hold", func(m wavefrontv1.Member) bool { return !m.Held && m.Pin == first })
 			}
-			f.g.Expect(managers(f.source("app"))).To(ConsistOf(wavefrontv1.FieldManager))
+			f.g.Expect(managers(f.app())).To(ConsistOf(wavefrontv1.FieldManager))
 			_, dropped := timeline.First(func(e testfleet.Entry) bool { return e.Kind == sourcev1.GitRepositoryKind && e.Pin == "" })
 			f.g.Expect(dropped).To(BeFalse(), "the pin never dropped")
 
@@ -126,7 +126,7 @@ func TestForceAdmit(t *testing.T) {
 	f.g.Expect(explained.stdout).To(And(ContainSubstring("Root cause: Kustomization/"+path(f, "db")), ContainSubstring("wfctl force-admit")))
 	r := f.does(operator, "force-admit", path(f, "app"), "--yes", "--reason", "the fix")
 	f.g.Expect(r.stderr).To(And(ContainSubstring("is what refs/heads/main holds now"), ContainSubstring("it is passed over")))
-	s := f.source("app")
+	s := f.app()
 	f.g.Expect(testfleet.PinOf(s)).To(Equal(fix))
 	f.g.Expect(managers(s)).To(ConsistOf(wavefrontv1.FieldManager))
 	f.g.Expect(s.Annotations[wavefrontv1.ForcedByAnnotation]).To(HaveSuffix(": the fix"))
@@ -136,7 +136,7 @@ func TestForceAdmit(t *testing.T) {
 	f.quiescent()
 	next := f.push("app")
 	f.ok(f.AwaitPinned(f.ctx, "app", next))
-	f.g.Expect(f.source("app").Annotations).NotTo(HaveKey(wavefrontv1.ForcedByAnnotation))
+	f.g.Expect(f.app().Annotations).NotTo(HaveKey(wavefrontv1.ForcedByAnnotation))
 }
 
 // TestAdopt: a backup tool has become the owner of every field.
@@ -144,14 +144,14 @@ func TestAdopt(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "adopt", testfleet.Node{Name: "app"})
 	f.enforce()
-	s := f.source("app")
+	s := f.app()
 	commit := testfleet.PinOf(s)
 	f.does(operator, "suspend", "--yes")
 	restore(f, s)
-	f.g.Expect(managers(f.source("app"))).To(ConsistOf("velero-server"))
+	f.g.Expect(managers(f.app())).To(ConsistOf("velero-server"))
 
 	f.does(operator, "adopt", "--all", "--manager", "velero-server", "--yes")
-	after := f.source("app")
+	after := f.app()
 	f.g.Expect(managers(after)).To(ConsistOf(wavefrontv1.FieldManager))
 	f.g.Expect(testfleet.PinOf(after)).To(Equal(commit))
 	f.does(operator, "resume", "--yes")
@@ -186,7 +186,7 @@ func TestStripAndResume(t *testing.T) {
 
 	r := f.does(operator, "pin-strip", "--suspend", "--poll", "--yes", "--reason", "break the glass")
 	f.g.Expect(r.stderr).To(ContainSubstring("to " + head[:8]))
-	f.g.Expect(testfleet.PinOf(f.source("app"))).To(BeEmpty())
+	f.g.Expect(testfleet.PinOf(f.app())).To(BeEmpty())
 	_, err := f.AwaitSource(f.ctx, "app", func(s *sourcev1.GitRepository) bool { return testfleet.ArtifactOf(s) == head })
 	f.ok(err)
 	wf := f.status("the suspension", func(wf *wavefrontv1.Wavefront) bool { return wf.Spec.Suspend })
@@ -229,7 +229,7 @@ func TestModeSuspendReconcile(t *testing.T) {
 	f := newFixture(t, "modes", testfleet.Node{Name: "app"})
 	f.create(wavefrontv1.ModeShadow)
 	f.quiescent()
-	f.g.Expect(testfleet.PinOf(f.source("app"))).To(BeEmpty())
+	f.g.Expect(testfleet.PinOf(f.app())).To(BeEmpty())
 	f.does(operator, "reconcile", "--yes")
 	f.does(operator, "mode", "enforce", "--yes")
 	_, err := f.AwaitSource(f.ctx, "app", func(s *sourcev1.GitRepository) bool { return testfleet.PinOf(s) != "" })
@@ -258,12 +258,12 @@ func TestUninstall(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "leave", testfleet.Node{Name: "app"})
 	f.enforce()
-	pinned := testfleet.PinOf(f.source("app"))
+	pinned := testfleet.PinOf(f.app())
 	r := f.does(operator, "uninstall", "--yes", "--timeout", "1m")
 	f.g.Expect(r.stderr).To(ContainSubstring("stays at commit " + pinned[:8]))
 	err := f.env.Client().Get(f.ctx, client.ObjectKey{Name: f.Namespace()}, &wavefrontv1.Wavefront{})
 	f.g.Expect(apierrors.IsNotFound(err)).To(BeTrue())
-	f.g.Expect(f.source("app").Annotations).NotTo(HaveKey(wavefrontv1.OwnerAnnotation))
+	f.g.Expect(f.app().Annotations).NotTo(HaveKey(wavefrontv1.OwnerAnnotation))
 }
 
 // TestChangedInBetween: the real API server refuses each write of an object that
@@ -273,7 +273,7 @@ func TestChangedInBetween(t *testing.T) {
 	f := newFixture(t, "guard", testfleet.Node{Name: "app"})
 	f.enforce()
 	f.does(operator, "suspend", "--yes")
-	first := f.source("app")
+	first := f.app()
 	f.ok(f.env.Client().Patch(f.ctx, first.DeepCopy(), client.RawPatch(types.MergePatchType,
 		[]byte(`{"metadata":{"annotations":{"touched":"yes"}}}`)), client.FieldOwner("kubectl-edit")))
 	w := hand.Writer{Client: f.env.Client(), Now: time.Now}
@@ -290,5 +290,5 @@ func TestChangedInBetween(t *testing.T) {
 		_, err := write()
 		f.g.Expect(err).To(MatchError(hand.ErrChanged), name)
 	}
-	f.g.Expect(testfleet.PinOf(f.source("app"))).To(Equal(testfleet.PinOf(first)))
+	f.g.Expect(testfleet.PinOf(f.app())).To(Equal(testfleet.PinOf(first)))
 }

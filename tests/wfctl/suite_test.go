@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 
 const (
 	// patience is how long anything may take on a busy machine.
-	patience = 3 * time.Minute
+	patience = 4 * time.Minute
 	// interval is the shortest poll interval.
 	interval = 5 * time.Second
 
@@ -132,12 +132,14 @@ type fixture struct {
 func newFixture(t *testing.T, prefix string, nodes ...testfleet.Node) *fixture {
 	t.Helper()
 	e := env.Shared(t)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	t.Cleanup(cancel)
-	platform.Do(func() { platform.err = startPlatform(context.WithoutCancel(ctx), e) })
+	platform.Do(func() { platform.err = startPlatform(context.WithoutCancel(t.Context()), e) })
 	if platform.err != nil {
 		t.Fatalf("failed to start the platform: %v", platform.err)
 	}
+	theProgram(t, "wfctl")
+	// What is built once does not count against a test's patience.
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
 	f := &fixture{t: t, g: NewWithT(t), ctx: ctx, env: e}
 	fleet, err := testfleet.New(ctx, e, e.Namespace(t, prefix))
 	f.ok(err)
@@ -205,10 +207,11 @@ func (f *fixture) member(name, what string, is func(wavefrontv1.Member) bool) {
 	})
 }
 
-func (f *fixture) source(name string) *sourcev1.GitRepository {
+// app reads the source of the node app, which every fleet here has.
+func (f *fixture) app() *sourcev1.GitRepository {
 	f.t.Helper()
 	s := &sourcev1.GitRepository{}
-	f.ok(f.env.Client().Get(f.ctx, client.ObjectKey{Namespace: f.Namespace(), Name: name}, s))
+	f.ok(f.env.Client().Get(f.ctx, client.ObjectKey{Namespace: f.Namespace(), Name: "app"}, s))
 	return s
 }
 

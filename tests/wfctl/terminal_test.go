@@ -165,7 +165,7 @@ func TestWatchWithoutATerminal(t *testing.T) {
 	f.enforce()
 	out, err := os.CreateTemp(t.TempDir(), "lines")
 	f.ok(err)
-	defer out.Close()
+	defer func() { _ = out.Close() }()
 	ctx, cancel := context.WithCancel(f.ctx)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, theProgram(t, "wfctl"), "--kubeconfig", platform.kubeconfigs[viewer], "--wavefront", f.Namespace(), "watch")

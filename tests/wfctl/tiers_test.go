@@ -161,11 +161,9 @@ func isWfctl(e env.AuditEvent) bool { return strings.HasPrefix(e.UserAgent, "wfc
 func TestTiersWrite(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "writes", testfleet.Node{Name: "db"}, testfleet.Node{Name: "app", DependsOn: []string{"db"}})
-	sha := f.push("app")
-	f.ok(f.AwaitApplied(f.ctx, "app", sha))
 	f.enforce()
 	other := strings.Repeat("b", 40)
-	before := f.source("app")
+	before := f.app()
 
 	for name, args := range writeCommands(f, other) {
 		for _, tier := range []string{viewer, derive} {
@@ -186,7 +184,7 @@ func TestTiersWrite(t *testing.T) {
 			g.Expect(r.stderr).To(ContainSubstring("there is no terminal"))
 		})
 	}
-	after := f.source("app")
+	after := f.app()
 	f.g.Expect(after.Spec).To(Equal(before.Spec))
 	f.g.Expect(after.Annotations).To(Equal(before.Annotations))
 }

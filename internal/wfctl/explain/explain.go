@@ -57,7 +57,7 @@ func (e Explainer) Explain(n *picture.Node) Explanation {
 		ancestor := e.Picture.Node(*next)
 		if ancestor == nil {
 			out.Root = *next
-			out.Chain = append(out.Chain, Step{*next, e.absent(*next, at)})
+			out.Chain = append(out.Chain, Step{*next, e.absent(at)})
 			out.Fix = append(out.Fix, e.absentFix(*next, at)...)
 			break
 		}
@@ -85,8 +85,9 @@ func (e Explainer) next(n *picture.Node) *picture.Ref {
 	switch fleet.Reason(n.Blocked.Reason) {
 	case fleet.GraphCycle, fleet.Contested, fleet.Suspended, fleet.SelfHeld, fleet.SelfUnobserved, fleet.NotEnrolled:
 		return nil
+	default:
+		return n.Blocked.Ancestor
 	}
-	return n.Blocked.Ancestor
 }
 
 // waitsForListing tells whether the ancestor is sound and only has to be listed
@@ -135,14 +136,14 @@ func (e Explainer) dependents(ref picture.Ref) []picture.Ref {
 	return out
 }
 
-func (e Explainer) absent(ref picture.Ref, from *picture.Node) string {
+func (e Explainer) absent(from *picture.Node) string {
 	if fleet.Reason(from.Blocked.Reason) == fleet.AncestorMissing {
 		return "does not exist"
 	}
 	if e.Picture.Wavefront.MembersOmitted > 0 {
 		return "is left out of the status, which lists unsettled nodes first"
 	}
-	return fmt.Sprintf("is not in the picture of %s", from.Ref.Path())
+	return fmt.Sprintf("is not in the picture of %s", from.Path())
 }
 
 func (e Explainer) absentFix(ref picture.Ref, from *picture.Node) []string {

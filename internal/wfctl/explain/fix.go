@@ -29,6 +29,7 @@ func (e Explainer) ownFixes(n *picture.Node) []string {
 		fixes = append(fixes, fmt.Sprintf("wait for it; what it is doing: kubectl -n %s describe %s %s", n.Namespace, strings.ToLower(n.Kind), n.Name))
 	case wavefrontv1.StateAdmissible:
 		fixes = append(fixes, e.admissibleFix())
+	default:
 	}
 	if held := e.holdFix(n); held != "" && n.Pending() != "" {
 		fixes = append(fixes, held)
@@ -66,8 +67,9 @@ func (e Explainer) reasonFix(n *picture.Node) []string {
 		return []string{"let only one Wavefront select it: change spec.nodes.selector of one of them, or suspend one with " + e.Command("suspend --wavefront NAME")}
 	case fleet.Suspended:
 		return []string{"let it move again with " + e.Command("resume")}
+	default:
+		return nil
 	}
-	return nil
 }
 
 func (e Explainer) holdFix(n *picture.Node) string {

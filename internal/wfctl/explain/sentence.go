@@ -45,11 +45,12 @@ func (e Explainer) standing(n *picture.Node) string {
 			return "is a gate that is still reconciling"
 		}
 		return "is on its way to " + e.pin(n)
+	default:
+		if n.Pending() != "" {
+			return fmt.Sprintf("is at %s and has commit %s waiting%s", e.pin(n), short(n.Pending()), e.waited(n))
+		}
+		return "can't be judged yet"
 	}
-	if n.Pending() != "" {
-		return fmt.Sprintf("is at %s and has commit %s waiting%s", e.pin(n), short(n.Pending()), e.waited(n))
-	}
-	return "can't be judged yet"
 }
 
 func (e Explainer) pin(n *picture.Node) string {

@@ -4,7 +4,7 @@
 package layout
 
 import (
-	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"strings"
@@ -15,7 +15,7 @@ import (
 // WriteDot prints the graph in the dot language. Arrows point the way that
 // updates travel: from a dependency to its dependents.
 func (g *Graph) WriteDot(w io.Writer) error {
-	out := bufio.NewWriter(w)
+	out := &bytes.Buffer{}
 	all := g.vertices()
 	at := index(all)
 	fmt.Fprintln(out, "digraph wavefront {")
@@ -47,10 +47,11 @@ func (g *Graph) WriteDot(w io.Writer) error {
 		}
 	}
 	fmt.Fprintln(out, "}")
-	return out.Flush()
+	_, err := out.WriteTo(w)
+	return err
 }
 
-func writeDotVertices(out *bufio.Writer, vertices []Vertex, n int) int {
+func writeDotVertices(out *bytes.Buffer, vertices []Vertex, n int) int {
 	for _, v := range vertices {
 		c := colorOf(v.State)
 		// The line break is dot's own escape, between two escaped parts.
@@ -63,7 +64,7 @@ func writeDotVertices(out *bufio.Writer, vertices []Vertex, n int) int {
 
 // WriteMermaid prints the graph as a mermaid flow chart.
 func (g *Graph) WriteMermaid(w io.Writer) error {
-	out := bufio.NewWriter(w)
+	out := &bytes.Buffer{}
 	all := g.vertices()
 	at := index(all)
 	fmt.Fprintln(out, "flowchart LR")
@@ -95,7 +96,8 @@ func (g *Graph) WriteMermaid(w io.Writer) error {
 			fmt.Fprintf(out, "  classDef s%d fill:%s,stroke:%s\n  class %s s%d\n", i, c[0], c[1], strings.Join(members, ","), i)
 		}
 	}
-	return out.Flush()
+	_, err := out.WriteTo(w)
+	return err
 }
 
 // absentNodes are the dependencies that the picture does not hold, in the order

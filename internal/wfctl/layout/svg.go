@@ -4,7 +4,7 @@
 package layout
 
 import (
-	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"slices"
@@ -42,7 +42,7 @@ type box struct {
 func (g *Graph) WriteSVG(w io.Writer, title string) error {
 	columns := g.columns()
 	boxes, width, height := place(columns)
-	out := bufio.NewWriter(w)
+	out := &bytes.Buffer{}
 	fmt.Fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" font-family=\"sans-serif\" font-size=\"12\" role=\"img\">\n", width, height, width, height)
 	fmt.Fprintf(out, "<title>%s</title>\n", escape.XML(title))
 	fmt.Fprintln(out, `<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8z" fill="#57606a"/></marker></defs>`)
@@ -55,7 +55,8 @@ func (g *Graph) WriteSVG(w io.Writer, title string) error {
 	}
 	writeLegend(out, height)
 	fmt.Fprintln(out, "</svg>")
-	return out.Flush()
+	_, err := out.WriteTo(w)
+	return err
 }
 
 // columns orders the vertices of each wave by the mean position of what they
@@ -173,7 +174,7 @@ func label(v Vertex) string {
 	return s
 }
 
-func (g *Graph) writeHeads(out *bufio.Writer, columns [][]Vertex, boxes []box) {
+func (g *Graph) writeHeads(out *bytes.Buffer, columns [][]Vertex, boxes []box) {
 	n := 0
 	for i, column := range columns {
 		if len(column) == 0 {
@@ -189,7 +190,7 @@ func (g *Graph) writeHeads(out *bufio.Writer, columns [][]Vertex, boxes []box) {
 }
 
 // writeEdges draws from each dependency's right side to its dependent's left.
-func writeEdges(out *bufio.Writer, boxes []box) {
+func writeEdges(out *bytes.Buffer, boxes []box) {
 	at := make(map[picture.Ref]box, len(boxes))
 	for _, b := range boxes {
 		at[b.vertex.Ref] = b
@@ -209,7 +210,7 @@ func writeEdges(out *bufio.Writer, boxes []box) {
 
 // writeEdge bends from right to left side; between boxes of one column it stays
 // at the right of both.
-func writeEdge(out *bufio.Writer, from, to box) {
+func writeEdge(out *bytes.Buffer, from, to box) {
 	x1, y1, x2, y2 := from.x+from.w, from.y+from.h/2, to.x, to.y+to.h/2
 	bend := max((x2-x1)/2, columnGap/2)
 	c1, c2 := x1+bend, x2-bend
@@ -220,19 +221,19 @@ func writeEdge(out *bufio.Writer, from, to box) {
 	fmt.Fprintf(out, "<path d=\"M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f\"/>\n", x1, y1, c1, y1, c2, y2, x2, y2)
 }
 
-func writeBox(out *bufio.Writer, b box) {
+func writeBox(out *bytes.Buffer, b box) {
 	c := colorOf(b.vertex.State)
 	dash := ""
 	if b.vertex.Role == "Gate" {
 		dash = ` stroke-dasharray="5 3"`
 	}
 	fmt.Fprintf(out, "<g><title>%s</title><rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"6\" fill=\"%s\" stroke=\"%s\"%s/>",
-		escape.XML(b.vertex.Ref.String()+": "+b.vertex.State), b.x, b.y, b.w, b.h, c[0], c[1], dash)
+		escape.XML(b.vertex.String()+": "+b.vertex.State), b.x, b.y, b.w, b.h, c[0], c[1], dash)
 	fmt.Fprintf(out, "<text x=\"%.1f\" y=\"%.1f\">%s</text><text x=\"%.1f\" y=\"%.1f\" font-size=\"10\" fill=\"%s\">%s</text></g>\n",
 		b.x+10, b.y+17, escape.XML(label(b.vertex)), b.x+10, b.y+32, c[1], escape.XML(b.vertex.State))
 }
 
-func writeLegend(out *bufio.Writer, height float64) {
+func writeLegend(out *bytes.Buffer, height float64) {
 	x, y := float64(margin), height-margin
 	for _, s := range states {
 		c := colorOf(s)

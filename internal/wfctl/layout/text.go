@@ -4,7 +4,7 @@
 package layout
 
 import (
-	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"strings"
@@ -20,7 +20,7 @@ type Paint func(state string) string
 
 // WriteWaves prints the nodes wave by wave.
 func (g *Graph) WriteWaves(w io.Writer, paint Paint) error {
-	out := bufio.NewWriter(w)
+	out := &bytes.Buffer{}
 	width := widest(g.vertices())
 	for i, wave := range g.Waves {
 		if i > 0 {
@@ -30,7 +30,8 @@ func (g *Graph) WriteWaves(w io.Writer, paint Paint) error {
 		writeVertices(out, wave, width, paint)
 	}
 	g.writeCyclic(out, width, paint)
-	return out.Flush()
+	_, err := out.WriteTo(w)
+	return err
 }
 
 // widest is the width of the longest name.
@@ -42,7 +43,7 @@ func widest(vertices []Vertex) int {
 	return width
 }
 
-func writeVertices(out *bufio.Writer, vertices []Vertex, width int, paint Paint) {
+func writeVertices(out *bytes.Buffer, vertices []Vertex, width int, paint Paint) {
 	for _, v := range vertices {
 		name := escape.Terminal(v.Path())
 		needs := make([]string, len(v.DependsOn))
@@ -63,7 +64,7 @@ func pad(s string, width int) string {
 }
 
 // writeCyclic lists what can't be ordered.
-func (g *Graph) writeCyclic(out *bufio.Writer, width int, paint Paint) {
+func (g *Graph) writeCyclic(out *bytes.Buffer, width int, paint Paint) {
 	if len(g.Cyclic) == 0 {
 		return
 	}
@@ -86,7 +87,7 @@ func path(cycle []picture.Ref) string {
 // with several dependencies stands below the first and is referred to below the
 // others.
 func (g *Graph) WriteTree(w io.Writer, paint Paint) error {
-	out := bufio.NewWriter(w)
+	out := &bytes.Buffer{}
 	t := tree{out: out, paint: paint, dependents: map[picture.Ref][]Vertex{}, shown: map[picture.Ref]bool{}}
 	for _, wave := range g.Waves {
 		for _, v := range wave {
@@ -102,11 +103,12 @@ func (g *Graph) WriteTree(w io.Writer, paint Paint) error {
 	}
 	t.orphans(g)
 	g.writeCyclic(out, widest(g.Cyclic), paint)
-	return out.Flush()
+	_, err := out.WriteTo(w)
+	return err
 }
 
 type tree struct {
-	out        *bufio.Writer
+	out        *bytes.Buffer
 	paint      Paint
 	dependents map[picture.Ref][]Vertex
 	shown      map[picture.Ref]bool

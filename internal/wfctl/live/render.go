@@ -173,8 +173,9 @@ func phaseStyle(phase wavefrontv1.Phase) table.Style {
 		return table.Good
 	case wavefrontv1.PhaseBlocked:
 		return table.Bad
+	default:
+		return table.Busy
 	}
-	return table.Busy
 }
 
 func (p *painter) bar(done, all int) string {
