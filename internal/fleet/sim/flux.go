@@ -9,41 +9,61 @@ import (
 	"github.com/isometry/wavefront-controller/internal/fleet"
 )
 
-// sourceController fetches sources: at a change of the object, at its interval,
-// and again after a failure. A fetch takes the commit that the object asked for
-// when it began, whatever it asks for when it ends.
-type sourceController struct {
+// worker reconciles one object, one run at a time, as the controllers of Flux do.
+type worker struct {
 	w      *world
 	number int
 	dice   dice
+	// begin starts a run; the run calls end.
+	begin  func()
 	busy   bool
 	queued bool
 	// serial tells the latest retry or interval from earlier ones.
 	serial int
 }
 
-// trigger reconciles the source now, or once more after the present run.
-func (c *sourceController) trigger() {
-	if c.busy {
-		c.queued = true
+// trigger reconciles the object now, or once more after the present run.
+func (k *worker) trigger() {
+	if k.busy {
+		k.queued = true
 		return
 	}
-	c.busy = true
-	c.w.after(c.dice.between(10*time.Millisecond, 500*time.Millisecond), c.begin)
+	k.busy = true
+	k.w.after(k.dice.between(10*time.Millisecond, 500*time.Millisecond), k.begin)
 }
 
-// again triggers later, unless something else does before.
-func (c *sourceController) again(d time.Duration) {
-	c.serial++
-	serial := c.serial
-	c.w.after(d, func() {
-		if serial == c.serial {
-			c.trigger()
+// end makes room for the next run, at once if one was asked for meanwhile.
+func (k *worker) end(next time.Duration) {
+	k.busy = false
+	if k.queued {
+		k.queued = false
+		k.trigger()
+		return
+	}
+	if next == 0 {
+		return
+	}
+	k.serial++
+	serial := k.serial
+	k.w.after(next, func() {
+		if serial == k.serial {
+			k.trigger()
 		}
 	})
 }
 
-func (c *sourceController) begin() {
+// sourceController fetches a source: at a change of the object, at its interval,
+// and again after a failure. A fetch takes the commit that the object asked for
+// when it began, whatever it asks for when it ends.
+type sourceController struct{ worker }
+
+func newSourceController(w *world, i int) *sourceController {
+	c := &sourceController{worker{w: w, number: i, dice: w.dice("source-controller", i)}}
+	c.worker.begin = c.fetch
+	return c
+}
+
+func (c *sourceController) fetch() {
 	s := c.w.sources[c.number].live().value
 	if s.suspended {
 		c.end(0)
@@ -90,62 +110,22 @@ func (c *sourceController) fail(generation int64) {
 	c.end(c.dice.between(2*time.Second, 15*time.Second))
 }
 
-// end makes room for the next run. A source whose generation moved meanwhile is
-// reconciled again at once.
-func (c *sourceController) end(next time.Duration) {
-	c.busy = false
-	if c.queued {
-		c.queued = false
-		c.trigger()
-	} else if next > 0 {
-		c.again(next)
-	}
-}
-
 // kustomizeController applies a node: at a change of its artifact or object, at
 // its interval, after failures, and while it waits for dependencies.
 type kustomizeController struct {
-	w      *world
-	number int
-	dice   dice
-	busy   bool
-	queued bool
-	serial int
+	worker
 	// deployed is what truly runs and is healthy; empty while an apply of
 	// something else is under way or failed.
 	deployed fleet.Revision
 }
 
-func (c *kustomizeController) trigger() {
-	if c.busy {
-		c.queued = true
-		return
-	}
-	c.busy = true
-	c.w.after(c.dice.between(10*time.Millisecond, 400*time.Millisecond), c.begin)
+func newKustomizeController(w *world, i int) *kustomizeController {
+	c := &kustomizeController{worker: worker{w: w, number: i, dice: w.dice("kustomize-controller", i)}}
+	c.worker.begin = c.reconcile
+	return c
 }
 
-func (c *kustomizeController) again(d time.Duration) {
-	c.serial++
-	serial := c.serial
-	c.w.after(d, func() {
-		if serial == c.serial {
-			c.trigger()
-		}
-	})
-}
-
-func (c *kustomizeController) end(next time.Duration) {
-	c.busy = false
-	if c.queued {
-		c.queued = false
-		c.trigger()
-	} else if next > 0 {
-		c.again(next)
-	}
-}
-
-func (c *kustomizeController) begin() {
+func (c *kustomizeController) reconcile() {
 	n := c.w.nodes[c.number].live().value
 	if !n.exists || n.suspended {
 		c.end(0)

@@ -112,7 +112,7 @@ func (w *world) addSource(i int) {
 		})
 	}
 	w.sources = append(w.sources, o)
-	w.fetchers = append(w.fetchers, &sourceController{w: w, number: i, dice: w.dice("source-controller", i)})
+	w.fetchers = append(w.fetchers, newSourceController(w, i))
 	w.after(d.between(0, 2*time.Second), w.fetchers[i].trigger)
 }
 
@@ -124,7 +124,7 @@ func (w *world) addNode(i int) {
 		n.generation, n.observed = 1, -1
 	})
 	w.nodes = append(w.nodes, o)
-	w.appliers = append(w.appliers, &kustomizeController{w: w, number: i, dice: w.dice("kustomize-controller", i)})
+	w.appliers = append(w.appliers, newKustomizeController(w, i))
 	var release *object[helmRelease]
 	var chart *object[helmChart]
 	if p.Release && p.Source >= 0 && !p.Dropped {
