@@ -171,5 +171,5 @@ func TestTargets(t *testing.T) {
 		ranks[target.Source.Name] = target.Rank
 	}
 	r.Expect(ranks).To(Equal(map[string]int{"app": 1, "db": 0}))
-	r.Expect(policies(r.wavefront("fleet"), &j.ev)).To(HaveLen(1), "it is never moved from here")
+	r.Expect(policies(r.wavefront("fleet"), j)).To(HaveLen(1), "it is never moved from here")
 }

@@ -63,13 +63,17 @@ func targets(j *judgement) []refs.Target {
 	return all
 }
 
-// policies tells the reactions to single sources whose they are.
-func policies(wf *wavefrontv1.Wavefront, ev *fleet.Evaluation) map[fleet.ID]pin.Policy {
+// policies tells the reactions to single sources whose they are. What is contested
+// stands still, so its pin is protected all the same: by the Wavefront that owns it
+// already.
+func policies(wf *wavefrontv1.Wavefront, j *judgement) map[fleet.ID]pin.Policy {
 	enforce := wf.GetMode() == wavefrontv1.ModeEnforce && !wf.Spec.Suspend
-	all := make(map[fleet.ID]pin.Policy, len(ev.Sources))
-	for i := range ev.Sources {
-		s := &ev.Sources[i]
-		all[s.ID] = pin.Policy{Owner: wf.Name, Enforce: enforce && !s.Contested}
+	known := sourcesByID(&j.in)
+	all := make(map[fleet.ID]pin.Policy, len(j.ev.Sources))
+	for i := range j.ev.Sources {
+		s := &j.ev.Sources[i]
+		owned := known[s.ID] != nil && known[s.ID].Owner == wf.Name
+		all[s.ID] = pin.Policy{Owner: wf.Name, Enforce: enforce && (!s.Contested || owned)}
 	}
 	return all
 }

@@ -35,7 +35,7 @@ func (r *WavefrontReconciler) pass(ctx context.Context, s *scope, wf *wavefrontv
 	}
 	took := r.Clock.Since() - started
 
-	r.ledger.declare(wf.Name, policies(wf, &j.ev))
+	r.ledger.declare(wf.Name, policies(wf, j))
 	r.observe(wf, j)
 	if s.sweeping && s.sweep.begin(wf, r.Observer) {
 		retry = soonest(retry, batchWindow)

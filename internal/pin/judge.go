@@ -58,8 +58,8 @@ type Policy struct {
 	// Owner is the Wavefront's name.
 	Owner string
 	// Enforce is set where the source may be written to: the Wavefront is in
-	// Enforce, neither suspended nor being deleted, has the source in scope and
-	// nobody contests it.
+	// Enforce, neither suspended nor being deleted, and has the source in scope;
+	// where another one contests that, it is the owner already.
 	Enforce bool
 }
 

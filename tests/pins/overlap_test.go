@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	wavefrontv1 "github.com/isometry/wavefront-controller/api/wavefront/v1alpha1"
 	testfleet "github.com/isometry/wavefront-controller/tests/fleet"
@@ -69,6 +70,10 @@ func TestOverlap(t *testing.T) {
 		for node, pin := range before {
 			f.g.Expect(testfleet.PinOf(f.get(node))).To(Equal(pin), "%s stands still", node)
 		}
+		f.pinBy("somebody", "contested", "")
+		f.source("contested", "the pin to be put back", func(s *sourcev1.GitRepository) bool {
+			return testfleet.PinOf(s) == before["contested"] && owner(s) == f.Namespace()
+		})
 		if way.away == "" {
 			f.delete(name)
 		} else {
