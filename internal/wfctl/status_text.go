@@ -58,6 +58,9 @@ func (s statusText) summary(f *table.Fields) {
 	}
 	f.AddText("Evaluated", s.evaluated())
 	f.Add("Nodes", countCells(fleet.Counts)...)
+	if p := s.doc.Published; p != nil {
+		f.Add("Published", append([]table.Cell{phaseCell(p.Phase)}, countCells(p.Counts)...)...)
+	}
 }
 
 func (s statusText) evaluated() string {
