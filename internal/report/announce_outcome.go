@@ -97,7 +97,8 @@ func (a *announcer) letGo(o Outcome) {
 	} else {
 		c.reason = wavefrontv1.PinKeptReason
 		c.note = "let go of the pin" + subject + " and kept it at " + short(o.From) +
-			"; to make the source follow its reference again: wfctl pin-strip " + o.Source.Name + " -n " + o.Source.Namespace
+			"; to make the source follow its reference again: kubectl -n " + o.Source.Namespace + " patch gitrepository " + o.Source.Name +
+			` --type=merge --field-manager=wfctl -p '{"spec":{"ref":{"commit":null}}}'`
 	}
 	a.tell(c)
 	delete(a.memory.held, o.Source)

@@ -59,7 +59,8 @@ func TestOutcomesAreToldOnSourceAndWavefront(t *testing.T) {
 			name:    "a release that keeps the pin",
 			outcome: Outcome{Result: Kept, Source: repo("db"), From: shaA},
 			want:    wavefrontv1.PinKeptReason, wantType: corev1.EventTypeNormal,
-			wantNote: "let go of the pin and kept it at aaaaaaaaaaaa; to make the source follow its reference again: wfctl pin-strip db -n apps",
+			wantNote: "let go of the pin and kept it at aaaaaaaaaaaa; to make the source follow its reference again: " +
+				`kubectl -n apps patch gitrepository db --type=merge --field-manager=wfctl -p '{"spec":{"ref":{"commit":null}}}'`,
 		}, {
 			name:    "a release that drops the pin",
 			outcome: Outcome{Result: Released, Source: repo("db"), From: shaA},
