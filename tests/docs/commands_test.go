@@ -64,7 +64,7 @@ func buildTools() error {
 		{folder: root, packages: []string{"./cmd/wfctl"}},
 		{folder: filepath.Join(root, "tests", "chart"), packages: []string{"./kubectl", "helm.sh/helm/v3/cmd/helm"}},
 	} {
-		cmd := exec.Command("go", append([]string{"build", "-buildvcs=false", "-o", tools + "/"}, build.packages...)...)
+		cmd := exec.Command("go", append([]string{"build", "-buildvcs=false", "-ldflags=-s -w", "-o", tools + "/"}, build.packages...)...)
 		cmd.Dir = build.folder
 		cmd.Stderr = os.Stderr
 		if err := cmd.Run(); err != nil {

@@ -132,7 +132,7 @@ func answers(ctx context.Context, url string) error {
 }
 
 func goBuild(ctx context.Context, worktree, output string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", output, ".")
+	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o", output, ".")
 	cmd.Dir = worktree
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("failed to build %s in %q: %w\n%s", env.ControllerName, worktree, err, out)
