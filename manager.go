@@ -77,6 +77,7 @@ func managerOptions(opts *options, gates map[string]bool, scheme *runtime.Scheme
 		Scheme:                        scheme,
 		HealthProbeBindAddress:        opts.healthAddr,
 		LeaderElection:                opts.leaderElection.Enable,
+		LeaderElectionID:              leaseName(opts.labelSelector),
 		LeaderElectionReleaseOnCancel: opts.leaderElection.ReleaseOnCancel,
 		LeaseDuration:                 &opts.leaderElection.LeaseDuration,
 		RenewDeadline:                 &opts.leaderElection.RenewDeadline,
@@ -100,6 +101,7 @@ func managerOptions(opts *options, gates map[string]bool, scheme *runtime.Scheme
 		o.Cache.ByObject[&fluxappv1.FluxApp{}] = ctrlcache.ByObject{Label: opts.shard}
 	}
 	if lock != nil {
+		// The lock knows its name; the ID is the metric's.
 		o.LeaderElectionResourceLockInterface = lock
 	}
 	if !opts.allNamespaces {
