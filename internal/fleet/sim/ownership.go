@@ -96,22 +96,20 @@ func (t *tracked) claim(now, settle time.Duration) (fleet.Claim, string) {
 // react writes what must be written at once: a hand-pin is shared, a declared
 // one given up, the record follows, and a pin that vanished is put back.
 func (p *process) react() {
-	if p.w.shadow || p.w.suspended {
-		for i := range p.tracked {
-			p.tracked[i].vanished = "" // nobody watched over it
-		}
-		return
-	}
 	for i := range p.tracked {
 		t := &p.tracked[i]
-		if !t.newest.managed || !p.inScope(i) {
-			t.vanished = ""
-			continue
+		enforced := !p.w.shadow && !p.w.suspended && t.newest.managed && p.inScope(i)
+		if !enforced {
+			t.vanished = "" // nobody watches over it
 		}
 		if p.writing[i] {
 			continue
 		}
-		if name, change := t.reaction(p.w.now-p.started, &p.w.options); change != nil {
+		name, change := t.reaction(p.w.now-p.started, &p.w.options)
+		if p.ownership != nil {
+			name, change = p.reactTo(i, enforced)
+		}
+		if change != nil && enforced {
 			p.write(i, name, func(s *gitRepository) bool { change(s); return true })
 		}
 	}

@@ -27,6 +27,8 @@ type process struct {
 	started time.Duration
 	seq     uint64
 	shadow  bool
+	// ownership judges pins; nil for the model's own judgement.
+	ownership Ownership
 
 	// shown is how far each informer has come.
 	shown   [kinds]time.Duration
@@ -67,9 +69,15 @@ func (w *world) startProcess() {
 	for k := range p.shown {
 		p.shown[k] = w.now
 	}
+	if w.options.Ownership != nil {
+		p.ownership = w.options.Ownership(p.instant, w.clockTime)
+	}
 	for i := range w.sources {
 		p.tracked[i] = newTracked(p.instant(), w.now, w.sources[i].live())
 		p.tracked[i].virtual = w.shadowPins[i]
+		if p.ownership != nil {
+			p.ownership.Observe(p.view(i, w.sources[i].live()), true)
+		}
 	}
 	w.process = p
 	w.log("controller starts")
@@ -157,6 +165,9 @@ func (p *process) sync() {
 
 // observe takes a version of a source in.
 func (p *process) observe(i int, v *version[gitRepository]) {
+	if p.ownership != nil {
+		p.ownership.Observe(p.view(i, v), false)
+	}
 	if p.tracked[i].observe(p.instant(), p.w.options.settle(), v) {
 		p.forget(i)
 	}
@@ -203,7 +214,7 @@ func (p *process) assemble() {
 		}
 	}
 	for i := range w.sources {
-		p.in.Sources = append(p.in.Sources, p.source(i, p.tracked[i].newest))
+		p.in.Sources = append(p.in.Sources, p.source(i, &version[gitRepository]{number: p.tracked[i].number, value: p.tracked[i].newest}))
 	}
 }
 
@@ -230,23 +241,36 @@ func (p *process) node(i int, k *kustomization) fleet.Node {
 	return n
 }
 
-// source renders a source as a fact.
-func (p *process) source(i int, s gitRepository) fleet.Source {
+// source renders a version of a source as a fact, with what was seen of its pin.
+func (p *process) source(i int, v *version[gitRepository]) fleet.Source {
 	t := &p.tracked[i]
-	claim, manager := t.claim(p.w.now-p.started, p.w.options.settle())
-	f := fleet.Source{
+	f := p.facts(i, &v.value)
+	f.PinSeen = t.since
+	if p.ownership != nil {
+		f.PinSeen, f.Claim, f.Manager = p.ownership.Judge(p.view(i, v))
+		if v.value.commit == "" && t.since.Seq > f.PinSeen.Seq {
+			f.PinSeen = t.since // of a virtual pin
+		}
+	} else {
+		f.Claim, f.Manager = t.claim(p.w.now-p.started, p.w.options.settle())
+	}
+	if p.w.shadow && v.value.commit == "" {
+		f.VirtualPin = t.virtual
+	}
+	return f
+}
+
+// facts is what a version of a source says of itself, and what was observed.
+func (p *process) facts(i int, s *gitRepository) fleet.Source {
+	return fleet.Source{
 		ID: sourceID(i), Managed: s.managed, URL: url, Ref: ref,
 		Generation: s.generation, ObservedGeneration: s.observed, Suspended: s.suspended,
 		Ready: s.ready, FetchFailed: s.fetchFailed, Artifact: s.artifact, ArtifactAt: epoch.Add(s.artifactAt),
-		Timeout: 20 * time.Second, Pin: s.commit, PinSeen: t.since, Ours: s.ours, Claim: claim, Manager: manager,
+		Timeout: 20 * time.Second, Pin: s.commit, Ours: s.ours,
 		Record: s.record, Initial: s.initial, PinnedAt: epoch.Add(s.pinnedAt), Owner: s.owner,
 		Reconciled:       s.commit != "" && s.observed == s.generation && s.artifact == s.commit,
 		ObservationError: p.watch[i].trouble, Observed: p.watch[i].history.Latest(url, ref),
 	}
-	if p.w.shadow && s.commit == "" {
-		f.VirtualPin = t.virtual
-	}
-	return f
 }
 
 // release renders the release of a node as a fact.
@@ -321,7 +345,7 @@ func (p *process) conclude(i, s int, source version[gitRepository], node version
 			p.in.Releases[k] = p.release(i, s, &p.w.releases[i].live().value, &p.w.charts[i].live().value)
 		}
 	}
-	p.in.Sources[s] = p.source(s, source.value)
+	p.in.Sources[s] = p.source(s, &source)
 	out := p.w.options.Evaluate(p.in)
 	for k := range out.Nodes {
 		if out.Nodes[k].ID == nodeID(i) && out.Nodes[k].Settled {

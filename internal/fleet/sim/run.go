@@ -29,6 +29,9 @@ type Options struct {
 	NoReplicaLag bool
 	// DeclaredAtOnce takes a declarative applier's word for Git's at once.
 	DeclaredAtOnce bool
+	// Ownership, where set, makes the judge of pins that one life of the
+	// controller uses, instead of the model's own.
+	Ownership func(now func() fleet.Instant, clock func() time.Time) Ownership
 	// Trace keeps the history of the run.
 	Trace bool
 }
