@@ -74,8 +74,9 @@ func (j *judge) mayMove(s *source) bool {
 	switch s.blocker.Reason {
 	case GraphCycle, Contested, SelfHeld, SelfUnobserved:
 		return false
+	default:
+		return true
 	}
-	return true
 }
 
 // demands carries the moments at which candidates were first seen from leaves to

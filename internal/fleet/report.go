@@ -106,6 +106,7 @@ func (c *Counts) add(n *NodeResult) {
 		c.Pending++
 	case Converging:
 		c.Converging++
+	case Unhealthy: // counted as a fact, below
 	}
 	if n.Unhealthy {
 		c.Unhealthy++

@@ -177,7 +177,7 @@ func (c *kustomizeController) apply(revision fleet.Revision, generation int64) {
 		c.deployed = ""
 	}
 	c.w.updateNode(c.number, func(n *kustomization) { n.lastAttempted = revision })
-	c.w.applied(c.number, revision)
+	c.w.applied(c.number)
 	healthy := !c.w.breaks(c.number, revision) && !c.w.flaky(c.dice, 0.04)
 	duration := c.dice.between(50*time.Millisecond, 8*time.Second)
 	c.w.latePin(c.number, revision, duration-c.dice.between(0, time.Second))

@@ -88,6 +88,8 @@ func (w *world) act(a Action) {
 		w.log("the Wavefront is in Shadow: %v", w.shadow)
 	case Crash:
 		w.crash(time.Duration(2+a.With%15) * time.Second)
+	default:
+		panic("no such action: " + a.Kind)
 	}
 }
 
@@ -117,6 +119,7 @@ func (w *world) actOnGit(a Action, source int) {
 	case HostDown:
 		repo.down = w.now + time.Duration(5+a.With%60)*time.Second
 		w.log("the host of r%d is down for %v", source, repo.down-w.now)
+	default:
 	}
 }
 
@@ -158,6 +161,7 @@ func (w *world) actOnPin(a Action, source int) {
 		next.ours, next.foreign = false, nil
 	case Release:
 		next.foreign, next.heldBy, next.ours = nil, "", s.commit != ""
+	default:
 	}
 	w.human(source, a, s, next)
 }
@@ -245,6 +249,7 @@ func (w *world) actOnNode(a Action, node int) {
 			if len(n.dependsOn) > 0 {
 				n.dependsOn = slices.Clone(n.dependsOn[1:])
 			}
+		default:
 		}
 		n.generation++
 	})
@@ -263,6 +268,7 @@ func (w *world) actOnSource(a Action, source int) {
 			s.generation++
 		case Unmanage:
 			s.managed = a.With%2 == 0
+		default:
 		}
 	})
 }

@@ -271,6 +271,7 @@ func (n *witness) checkSeen(p *process, source int, s *gitRepository, m fleet.Mo
 		known = known || m.To == s.artifact
 	case fleet.Restore:
 		known = known || m.To == s.record
+	case fleet.Advance:
 	}
 	if !known {
 		n.w.violate("c", "s%d is moved to %s, which was never seen on its ref", source, m.To)
@@ -362,8 +363,9 @@ func named(r fleet.Reason) bool {
 	case fleet.AncestorUnhealthy, fleet.AncestorPending, fleet.AncestorHeld, fleet.AncestorUnobserved,
 		fleet.AncestorMissing, fleet.AncestorNotEnrolled:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // checkNamed checks that the named node is an ancestor, and unsettled.

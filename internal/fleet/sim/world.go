@@ -188,7 +188,7 @@ func (w *world) artifactMoved(source int) {
 }
 
 // applied tells helm-controller that a release may have appeared or changed.
-func (w *world) applied(node int, _ fleet.Revision) {
+func (w *world) applied(node int) {
 	if w.releases[node] != nil {
 		w.helmers[node].trigger()
 	}
