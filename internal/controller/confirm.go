@@ -57,20 +57,28 @@ func (c *confirmation) run(ctx context.Context) (changed bool, retry time.Durati
 		if !wanted {
 			continue
 		}
-		state := c.scope.memory.at(node.UID, pins[node.Source])
-		if !good || !samePin(known[node.Source], read[node.Source]) {
-			state.reading = ""
+		if c.note(node, good && samePin(known[node.Source], read[node.Source]), pins[node.Source]) {
+			changed = true
 		} else {
-			state.confirmed = c.agreed(&state, node)
-		}
-		changed = changed || state.confirmed
-		if !state.confirmed {
-			state.shown, state.again = c.cached.snap.Fingerprint(node.ID), c.reconciler.Clock.Since()+confirmGap
 			retry = soonest(retry, confirmGap)
 		}
-		c.scope.memory.set(node.UID, state)
 	}
 	return changed, retry, nil
+}
+
+// note remembers what was read of a node, and tells whether it is confirmed.
+func (c *confirmation) note(node *fleet.Node, settled bool, pin uint64) bool {
+	state := c.scope.memory.at(node.UID, pin)
+	if settled {
+		state.confirmed = c.agreed(&state, node)
+	} else {
+		state.reading = ""
+	}
+	if !state.confirmed {
+		state.shown, state.again = c.cached.snap.Fingerprint(node.ID), c.reconciler.Clock.Since()+confirmGap
+	}
+	c.scope.memory.set(node.UID, state)
+	return state.confirmed
 }
 
 // due picks the nodes to be read now, and says when to come back for the others.

@@ -44,8 +44,11 @@ func (r *SourceReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 	if g == nil {
 		return ctrl.Result{}, nil
 	}
-	if ready, err := r.barrier.Pass(ctx); err != nil || !ready {
-		return ctrl.Result{RequeueAfter: cacheRetry}, err
+	switch ready, err := r.barrier.Pass(ctx); {
+	case err != nil:
+		return ctrl.Result{}, err
+	case !ready:
+		return ctrl.Result{RequeueAfter: cacheRetry}, nil
 	}
 	source := cluster.Source(g)
 	policy := r.ledger.policy(source.ID)

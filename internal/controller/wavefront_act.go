@@ -10,6 +10,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
 	wavefrontv1 "github.com/isometry/wavefront-controller/api/wavefront/v1alpha1"
 	"github.com/isometry/wavefront-controller/internal/fleet"
 	"github.com/isometry/wavefront-controller/internal/pin"
@@ -123,13 +125,7 @@ func untold(wf *wavefrontv1.Wavefront, j *judgement) []report.Outcome {
 		s := &j.ev.Sources[i]
 		before, known := told[s.ID.Namespace+"/"+s.ID.Name]
 		g := repositories[s.ID]
-		if !known || g == nil || !s.Real || s.Hold != nil || before.Same(s.Pin) {
-			continue
-		}
-		has := g.Annotations
-		if has[wavefrontv1.OwnerAnnotation] != wf.Name || has[wavefrontv1.ForcedByAnnotation] != "" ||
-			!fleet.Commit(has[wavefrontv1.PinnedCommitAnnotation]).Same(s.Pin) ||
-			fleet.Commit(has[wavefrontv1.PreviousPinAnnotation]) != before {
+		if !known || g == nil || !s.Real || s.Hold != nil || before.Same(s.Pin) || !replaced(g, wf.Name, before, s.Pin) {
 			continue
 		}
 		kind := fleet.Advance
@@ -139,4 +135,13 @@ func untold(wf *wavefrontv1.Wavefront, j *judgement) []report.Outcome {
 		outcomes = append(outcomes, report.OutcomeOf(fleet.Move{Kind: kind, Source: s.ID, From: before, To: s.Pin}, nil))
 	}
 	return outcomes
+}
+
+// replaced tells whether the annotations of a source say that the Wavefront replaced
+// one pin by the other, by itself.
+func replaced(g *sourcev1.GitRepository, owner string, before, after fleet.Revision) bool {
+	says := g.Annotations
+	return says[wavefrontv1.OwnerAnnotation] == owner && says[wavefrontv1.ForcedByAnnotation] == "" &&
+		fleet.Commit(says[wavefrontv1.PinnedCommitAnnotation]).Same(after) &&
+		fleet.Commit(says[wavefrontv1.PreviousPinAnnotation]) == before
 }

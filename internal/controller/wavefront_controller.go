@@ -86,8 +86,11 @@ func (r *WavefrontReconciler) Reconcile(ctx context.Context, req ctrl.Request) (
 	wf = s.newest(wf)
 	defer func() { r.RecordDuration(ctx, wf, start) }()
 
-	if ready, err := r.barrier.Pass(ctx); err != nil || !ready {
-		return ctrl.Result{RequeueAfter: cacheRetry}, err
+	switch ready, err := r.barrier.Pass(ctx); {
+	case err != nil:
+		return ctrl.Result{}, err
+	case !ready:
+		return ctrl.Result{RequeueAfter: cacheRetry}, nil
 	}
 	result, err := r.reconcile(ctx, s, wf)
 	switch {
