@@ -130,6 +130,9 @@ func (s *apiServer) List(_ context.Context, list client.ObjectList, _ ...client.
 	defer s.mu.Unlock()
 	into := list.(*sourcev1.GitRepositoryList)
 	for _, live := range s.objects {
+		if live.GetKind() != sourcev1.GitRepositoryKind {
+			continue
+		}
 		g := sourcev1.GitRepository{}
 		if err := fromUnstructured(live, &g); err != nil {
 			return err

@@ -36,9 +36,9 @@ const sha1Length = 40
 
 // Move carries one move out: an initial pin, a restored record or an admission.
 // The object is the very version that was evaluated, and owner the Wavefront
-// that moves it. Before it writes, it reads the selected nodes of the source
-// live: a suspension set a moment ago is honoured. (A suspension of the source
-// itself changes its resourceVersion, so the write is refused as Stale.)
+// that moves it. Before it writes, it reads the Wavefront and the selected nodes of
+// the source live: a suspension set a moment ago is honoured. (A suspension of the
+// source itself changes its resourceVersion, so the write is refused as Stale.)
 func (w *Writer) Move(ctx context.Context, m fleet.Move, evaluated *sourcev1.GitRepository, owner string) Result {
 	r := Result{
 		Source: m.Source, Action: Action(m.Kind), Outcome: Stale,
@@ -57,15 +57,15 @@ func (w *Writer) Move(ctx context.Context, m fleet.Move, evaluated *sourcev1.Git
 		r.Outcome, r.Manager = Held, managers[0]
 		return r
 	}
-	if m.Kind != fleet.Restore {
-		suspended, err := w.suspended(ctx, m.Nodes)
-		if err != nil {
-			return w.fail(r, evaluated, err)
-		}
-		if suspended {
-			r.Outcome = Suspended
-			return r
-		}
+	nodes := m.Nodes
+	if m.Kind == fleet.Restore {
+		nodes = nil // a pin is put back whatever is suspended
+	}
+	if suspended, err := w.suspended(ctx, owner, nodes); err != nil {
+		return w.fail(r, evaluated, err)
+	} else if suspended {
+		r.Outcome = Suspended
+		return r
 	}
 	return w.write(ctx, r, evaluated, w.move(m, evaluated, owner))
 }
@@ -89,9 +89,18 @@ func (w *Writer) move(m fleet.Move, g *sourcev1.GitRepository, owner string) wan
 	return want
 }
 
-// suspended reads nodes live and tells whether one of them is suspended. A node
+// suspended reads live and tells whether the Wavefront does not enforce any more, or
+// one of the nodes is suspended. A Wavefront that is gone enforces nothing; a node
 // that is gone suspends nothing.
-func (w *Writer) suspended(ctx context.Context, nodes []fleet.ID) (bool, error) {
+func (w *Writer) suspended(ctx context.Context, owner string, nodes []fleet.ID) (bool, error) {
+	wf := &wavefrontv1.Wavefront{}
+	err := w.Live.Get(ctx, types.NamespacedName{Name: owner}, wf)
+	if err != nil && !isAbsent(err) {
+		return false, fmt.Errorf("failed to read Wavefront %q: %w", owner, err)
+	}
+	if err != nil || wf.Spec.Suspend || wf.GetMode() != wavefrontv1.ModeEnforce || !wf.DeletionTimestamp.IsZero() {
+		return true, nil
+	}
 	for _, n := range nodes {
 		k := &kustomizev1.Kustomization{}
 		err := w.Live.Get(ctx, types.NamespacedName{Namespace: n.Namespace, Name: n.Name}, k)

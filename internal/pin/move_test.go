@@ -10,8 +10,11 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	wavefrontv1 "github.com/isometry/wavefront-controller/api/wavefront/v1alpha1"
 	"github.com/isometry/wavefront-controller/internal/fleet"
@@ -107,6 +110,36 @@ func TestMoveRefused(t *testing.T) {
 			move:     advance,
 			expected: Suspended,
 		},
+		{
+			name: "the Wavefront suspended a moment ago",
+			after: func(_ *WithT, w *world) {
+				w.api.put(wavefront(func(wf *wavefrontv1.Wavefront) { wf.Spec.Suspend = true }))
+			},
+			move:     advance,
+			expected: Suspended,
+		},
+		{
+			name: "the Wavefront in Shadow since a moment ago",
+			after: func(_ *WithT, w *world) {
+				w.api.put(wavefront(func(wf *wavefrontv1.Wavefront) { wf.Spec.Mode = wavefrontv1.ModeShadow }))
+			},
+			move:     advance,
+			expected: Suspended,
+		},
+		{
+			name: "the Wavefront deleted a moment ago",
+			after: func(_ *WithT, w *world) {
+				w.api.put(wavefront(func(wf *wavefrontv1.Wavefront) { wf.DeletionTimestamp = &metav1.Time{Time: base} }))
+			},
+			move:     advance,
+			expected: Suspended,
+		},
+		{
+			name:     "the Wavefront is gone",
+			after:    func(_ *WithT, w *world) { delete(w.api.objects, "*v1alpha1.Wavefront/"+fleetWF) },
+			move:     advance,
+			expected: Suspended,
+		},
 		{name: "a node that is gone suspends nothing", move: advance, expected: Written, writes: 1},
 		{
 			name:     "the lease is gone",
@@ -188,7 +221,7 @@ func TestMoveRefused(t *testing.T) {
 				g.Expect(r.Err).To(MatchError(tt.err))
 			}
 			if tt.name == "a source that is gone is not created" {
-				g.Expect(w.api.objects).To(BeEmpty())
+				g.Expect(w.api.objects).NotTo(HaveKey(sourcev1.GitRepositoryKind + "apps/repo"))
 			}
 		})
 	}

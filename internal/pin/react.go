@@ -38,6 +38,12 @@ func (w *Writer) React(ctx context.Context, g *sourcev1.GitRepository, source fl
 		r.Outcome = Stale
 		return r
 	}
+	if suspended, err := w.suspended(ctx, policy.Owner, nil); err != nil {
+		return w.fail(r, g, err)
+	} else if suspended {
+		r.Outcome = Suspended
+		return r
+	}
 	if judgement.Reaction == Nudge {
 		return w.nudge(ctx, r, g, f.Seen.Ownership)
 	}

@@ -166,6 +166,9 @@ func TestReactionRefused(t *testing.T) {
 	s := w.edit(g, edit, editCommit("null"))
 	policy := Policy{Owner: fleetWF, Enforce: true}
 
+	w.api.put(wavefront(func(wf *wavefrontv1.Wavefront) { wf.Spec.Suspend = true }))
+	g.Expect(w.React(context.Background(), s.GitRepository, s.facts(), policy).Outcome).To(Equal(Suspended))
+	w.api.put(wavefront())
 	w.lease = errNoLease
 	g.Expect(w.React(context.Background(), s.GitRepository, s.facts(), policy).Outcome).To(Equal(NotLeader))
 	w.lease = nil

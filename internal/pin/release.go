@@ -74,7 +74,7 @@ func (w *Writer) Release(ctx context.Context, g *sourcev1.GitRepository, wavefro
 				r.Outcome = Gone
 				return r
 			}
-			return w.fail(r, g, fmt.Errorf("failed to read the source: %w", err))
+			return w.fail(r, g, fmt.Errorf("failed to read GitRepository %q: %w", client.ObjectKeyFromObject(g), err))
 		}
 		if fresh.UID != g.UID {
 			r.Outcome = Gone

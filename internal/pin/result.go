@@ -42,7 +42,8 @@ const (
 	Written Outcome = "Written"
 	// Held: another manager owns what was to be written. Not an error.
 	Held Outcome = "Held"
-	// Suspended: a live read found a node of the source suspended.
+	// Suspended: a live read found the Wavefront, or a node of the source,
+	// suspended (or the Wavefront in Shadow, or on its way out).
 	Suspended Outcome = "Suspended"
 	// Stale: the source is not what was judged any more. The next pass judges
 	// it anew.

@@ -122,7 +122,7 @@ func (w *Writer) write(ctx context.Context, r Result, g *sourcev1.GitRepository,
 	r.From = pinOf(g)
 	written, err := w.apply(ctx, g, want)
 	if err != nil {
-		return w.fail(r, g, err)
+		return w.fail(r, g, fmt.Errorf("failed to apply GitRepository %q: %w", client.ObjectKeyFromObject(g), err))
 	}
 	w.Tracker.succeeded(g)
 	r.Object, r.To, r.Outcome = written, pinOf(written), Written
@@ -150,8 +150,7 @@ func (w *Writer) fail(r Result, g *sourcev1.GitRepository, err error) Result {
 	case apierrors.IsNotFound(err):
 		r.Outcome = Gone
 	default:
-		r.Outcome = Failed
-		r.Err = fmt.Errorf("failed to apply GitRepository %q: %w", client.ObjectKeyFromObject(g), err)
+		r.Outcome, r.Err = Failed, err
 		if !errors.Is(err, context.Canceled) {
 			w.Tracker.failed(g)
 		}

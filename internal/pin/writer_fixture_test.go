@@ -45,7 +45,18 @@ func newWorld(g *WithT) *world {
 		Now: w.clock.now, Clock: w.clock.time,
 	}
 	w.applyAs(g, flux, nil, nil)
+	w.api.put(wavefront())
 	return w
+}
+
+// wavefront is the one that all tests enforce.
+func wavefront(change ...func(*wavefrontv1.Wavefront)) *wavefrontv1.Wavefront {
+	wf := &wavefrontv1.Wavefront{ObjectMeta: metav1.ObjectMeta{Name: fleetWF}}
+	wf.Spec.Mode = wavefrontv1.ModeEnforce
+	for _, c := range change {
+		c(wf)
+	}
+	return wf
 }
 
 // pinned is a world whose source is pinned by the controller.
