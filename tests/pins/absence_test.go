@@ -67,7 +67,8 @@ func TestWhileTheControllerIsAway(t *testing.T) {
 	})
 	f.g.Expect(testfleet.PinOf(f.get("held"))).To(Equal(first))
 
-	// Killed while it works: it goes on, and announces nothing twice.
+	// Killed right after it has written: it goes on, and tells of it all the same;
+	// after a crash an event may be repeated once.
 	newest := f.push("killed")
 	f.source("killed", "the admission", func(s *sourcev1.GitRepository) bool { return testfleet.PinOf(s) == newest })
 	f.ok(controller.Kill())
@@ -76,7 +77,8 @@ func TestWhileTheControllerIsAway(t *testing.T) {
 	f.status(f.Namespace(), "all but the held one settled", func(s *wavefrontv1.WavefrontStatus) bool {
 		return s.Nodes != nil && s.Nodes.Settled == 3
 	})
-	f.g.Expect(len(f.eventsOf("PinAdvanced", "killed"))).To(BeNumerically("<=", 1))
+	f.g.Eventually(func() int { return len(f.eventsOf("PinAdvanced", "killed")) }, time.Minute, time.Second).
+		Should(Or(Equal(1), Equal(2)))
 }
 
 // TestGitOutage: the git host is down. Pins and what runs stay as they are; only the error
