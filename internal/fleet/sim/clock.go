@@ -65,7 +65,8 @@ type dice struct{ *rand.Rand }
 // newDice returns the dice of a named part.
 func newDice(seed uint64, name string, number int) dice {
 	h := fnv.New64a()
-	fmt.Fprintf(h, "%s/%d", name, number)
+	// Writing to a hash never fails.
+	_, _ = fmt.Fprintf(h, "%s/%d", name, number)
 	return dice{rand.New(rand.NewPCG(seed, h.Sum64()))}
 }
 

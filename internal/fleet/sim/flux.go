@@ -59,7 +59,7 @@ type sourceController struct{ worker }
 
 func newSourceController(w *world, i int) *sourceController {
 	c := &sourceController{worker{w: w, number: i, dice: w.dice("source-controller", i)}}
-	c.worker.begin = c.fetch
+	c.begin = c.fetch
 	return c
 }
 
@@ -121,7 +121,7 @@ type kustomizeController struct {
 
 func newKustomizeController(w *world, i int) *kustomizeController {
 	c := &kustomizeController{worker: worker{w: w, number: i, dice: w.dice("kustomize-controller", i)}}
-	c.worker.begin = c.reconcile
+	c.begin = c.reconcile
 	return c
 }
 

@@ -123,7 +123,7 @@ func (p *process) tick(serial int) {
 	p.react()
 	p.assemble()
 	out := p.w.options.Evaluate(p.in)
-	p.w.judge.evaluated(&p.in, &out)
+	p.w.judge.evaluated(&out)
 	p.remember(&out)
 	p.confirm(&out)
 	p.move(&out)

@@ -103,10 +103,10 @@ func (n *witness) written(source int, from, to fleet.Revision, ours bool) {
 // intended is told what somebody did to a pin, and what it is then.
 func (n *witness) intended(source int, k ActionKind, pin fleet.Revision) {
 	i := &n.intents[source]
-	switch {
-	case k == EditPin || k == ToolPin:
+	switch k {
+	case EditPin, ToolPin:
 		*i = intent{pin: pin, since: n.w.now, awake: i.awake}
-	case k == Strip:
+	case Strip:
 		// The controller can defend a pin only if it saw it in time.
 		able := n.w.process != nil && n.w.process.alive && !n.w.shadow && !n.w.suspended
 		if pin == "" && (!able || n.w.now-max(i.since, i.awake) < observable) {
@@ -219,7 +219,9 @@ func (d *decision) gating(source int) []int {
 	var result []int
 	for _, m := range d.movers {
 		for _, a := range d.ancestors(m) {
-			if v := d.vertex(a); !slices.Contains(result, a) && !(d.reaches(v, -1-source) && d.reaches(-1-source, v)) {
+			v := d.vertex(a)
+			together := d.reaches(v, -1-source) && d.reaches(-1-source, v)
+			if !together && !slices.Contains(result, a) {
 				result = append(result, a)
 			}
 		}
@@ -341,7 +343,7 @@ func (n *witness) checkOrder(source int, m fleet.Move, a, ancestor int) {
 }
 
 // evaluated checks what an evaluation says: invariant (f).
-func (n *witness) evaluated(in *fleet.Input, out *fleet.Evaluation) {
+func (n *witness) evaluated(out *fleet.Evaluation) {
 	for i := range out.Nodes {
 		r := &out.Nodes[i]
 		if r.State != fleet.Pending || r.Missing {
