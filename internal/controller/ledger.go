@@ -19,6 +19,8 @@ type ledger struct {
 	// policies say, by Wavefront, which sources it has in scope and whether
 	// they may be written, as its last pass saw it.
 	policies map[string]map[fleet.ID]pin.Policy
+	// judged are the Wavefronts that this process has judged at least once.
+	judged map[string]bool
 	// outcomes of reactions that a pass has still to announce, by Wavefront.
 	outcomes map[string][]report.Outcome
 	// policyChanged is told of each source whose policy changed, recorded of
@@ -29,7 +31,7 @@ type ledger struct {
 
 func newLedger() *ledger {
 	return &ledger{
-		policies: map[string]map[fleet.ID]pin.Policy{}, outcomes: map[string][]report.Outcome{},
+		policies: map[string]map[fleet.ID]pin.Policy{}, judged: map[string]bool{}, outcomes: map[string][]report.Outcome{},
 		policyChanged: func(fleet.ID) {}, recorded: func(string) {},
 	}
 }
@@ -55,7 +57,7 @@ func (l *ledger) declare(wavefront string, policies map[fleet.ID]pin.Policy) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before := l.policies[wavefront]
-	l.policies[wavefront] = policies
+	l.policies[wavefront], l.judged[wavefront] = policies, true
 	l.announce(before, policies)
 }
 
@@ -64,6 +66,7 @@ func (l *ledger) forget(wavefront string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before := l.policies[wavefront]
+	l.judged[wavefront] = true
 	delete(l.policies, wavefront)
 	delete(l.outcomes, wavefront)
 	l.announce(before, nil)
@@ -102,6 +105,14 @@ func (l *ledger) policy(source fleet.ID) pin.Policy {
 		}
 	}
 	return found
+}
+
+// awaits tells whether a source that nobody has in scope yet may turn out to be that
+// of its owner, which this process has not judged so far.
+func (l *ledger) awaits(owner string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return owner != "" && !l.judged[owner]
 }
 
 // record keeps the outcome of a reaction until its Wavefront's next pass, and

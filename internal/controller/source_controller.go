@@ -14,6 +14,7 @@ import (
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
+	wavefrontv1 "github.com/isometry/wavefront-controller/api/wavefront/v1alpha1"
 	"github.com/isometry/wavefront-controller/internal/cluster"
 	"github.com/isometry/wavefront-controller/internal/fleet"
 	"github.com/isometry/wavefront-controller/internal/pin"
@@ -52,6 +53,11 @@ func (r *SourceReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 	}
 	source := cluster.Source(g)
 	policy := r.ledger.policy(source.ID)
+	if policy.Owner == "" && r.ledger.awaits(g.Annotations[wavefrontv1.OwnerAnnotation]) {
+		// Its Wavefront's first pass changes the policy. Until then a pin that
+		// vanished must not be given up.
+		return ctrl.Result{}, nil
+	}
 	result := r.Writer.React(ctx, g, source, policy)
 	switch result.Outcome {
 	case pin.Failed:

@@ -132,6 +132,32 @@ func TestReaction(t *testing.T) {
 	r.Expect(result.IsZero()).To(BeTrue())
 }
 
+// TestVanishedBeforeTheFirstPass: a pin that vanishes while a process starts is not
+// given up because nobody knows yet whose it is.
+func TestVanishedBeforeTheFirstPass(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, fleetOfOne(wavefrontv1.ModeEnforce)...)
+	r.mustPass("fleet")
+	r.restart()
+	r.see()
+	var changed []fleet.ID
+	r.wavefronts.ledger.onPolicy(func(id fleet.ID) { changed = append(changed, id) })
+	r.edit(r.source("app"), `{"spec":{"ref":{"commit":null}}}`)
+	floated := r.source("app")
+	floated.Status.Artifact.Revision = "main@sha1:" + shaB
+	r.Expect(r.Status().Update(t.Context(), floated)).To(Succeed())
+	_, err := r.react("app")
+	r.Expect(err).NotTo(HaveOccurred())
+	r.mustPass("fleet")
+	r.Expect(changed).To(Equal([]fleet.ID{idOf("app")}))
+	r.inbox.take("")
+	_, err = r.react("app")
+	r.Expect(err).NotTo(HaveOccurred())
+	r.Expect(r.source("app").Spec.Reference.Commit).To(Equal(shaA))
+	r.mustPass("fleet")
+	r.Expect(r.inbox.take("GitRepository")).To(ContainElement("app PinRestored"))
+}
+
 // TestRecheckOfClaims: where time alone tells whose a pin is, somebody comes back
 // for it: nothing else may happen.
 func TestRecheckOfClaims(t *testing.T) {
