@@ -46,7 +46,7 @@ build-installer: ## Write the installers with IMG into dist/
 
 .PHONY: build-wfctl
 build-wfctl: ## Build wfctl into bin/
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/wfctl ./cmd/wfctl
+	go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/wfctl ./cmd/wfctl
 
 .PHONY: install-wfctl
 install-wfctl: build-wfctl ## Install wfctl into GOBIN, also as kubectl and flux plugins

@@ -127,6 +127,23 @@ func keys(objs map[string]*unstructured.Unstructured) []string {
 	return list
 }
 
+// TestPodMonitorIsTheOverlays compares the chart's with the one of config/monitoring.
+func TestPodMonitorIsTheOverlays(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	manifest, _, err := render(t, "podMonitor: {enabled: true}")
+	g.Expect(err).NotTo(HaveOccurred())
+	rendered := decode(t, manifest)["PodMonitor/"+namespace+"/wavefront-controller"]
+	g.Expect(rendered).NotTo(BeNil())
+	rendered.SetNamespace("")
+	content, err := os.ReadFile(filepath.Join(root, "config/monitoring/podmonitor.yaml"))
+	g.Expect(err).NotTo(HaveOccurred())
+	shipped, err := env.Decode(content)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(shipped).To(HaveLen(1))
+	g.Expect(rendered.Object).To(Equal(shipped[0].Object))
+}
+
 // TestDefinitionsAreKept finds Helm's policy on every definition, and on nothing else.
 func TestDefinitionsAreKept(t *testing.T) {
 	t.Parallel()
