@@ -29,7 +29,7 @@ import (
 // What the controllers of this package may do. The role is generated from these
 // lines; a test shows that nothing is missing and nothing unused.
 //
-// +kubebuilder:rbac:groups=wavefront.as-code.io,resources=wavefronts,verbs=list;watch;patch
+// +kubebuilder:rbac:groups=wavefront.as-code.io,resources=wavefronts,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=wavefront.as-code.io,resources=wavefronts/status,verbs=patch
 // +kubebuilder:rbac:groups=kustomize.toolkit.fluxcd.io,resources=kustomizations,verbs=get;list;watch
 // +kubebuilder:rbac:groups=source.toolkit.fluxcd.io,resources=gitrepositories,verbs=get;list;watch;patch
