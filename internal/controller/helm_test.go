@@ -53,8 +53,7 @@ var errNotInstalled error = &apimeta.NoKindMatchError{}
 func TestHelmInstalledLater(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	var unreachable error = errors.New("connection refused")
-	var installed error
+	unreachable, installed := errDown, error(nil)
 	d, watches, clk := &discovery{}, &watchCounter{}, clocktesting.NewFakeClock(midnight)
 	d.answer.Store(&unreachable)
 	h := &helm{mapper: d, clock: clk, controller: watches, roster: newRoster()}
