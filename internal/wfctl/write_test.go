@@ -240,34 +240,54 @@ func TestForcedAdmissionHonoursALateSuspension(t *testing.T) {
 }
 
 // TestChangedInBetween: what changes between plan and write is reported, never
-// overwritten.
+// overwritten. What the plan does not speak of may change: source-controller
+// writes the status all the time.
 func TestChangedInBetween(t *testing.T) {
 	t.Parallel()
-	for name, args := range map[string][]string{
+	commands := map[string][]string{
 		"pin":           {"pin", "flotillas/app-repo", "--sha", commit("9"), "--force"},
 		"release":       {"release", "flotillas/app-repo"},
 		"release float": {"release", "flotillas/app-repo", "--float"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			g := NewWithT(t)
-			c := writable(heldFleet())
-			interfered := interceptor.NewClient(c, interceptor.Funcs{
-				Get: func(ctx context.Context, inner client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-					err := inner.Get(ctx, key, obj, opts...)
-					if o, ok := obj.(*sourcev1.GitRepository); ok && err == nil {
-						other := o.DeepCopy()
-						other.Labels["touched"] = "by-somebody"
-						g.Expect(inner.Update(ctx, other)).To(Succeed())
-					}
-					return err
-				},
+	}
+	changes := map[string]struct {
+		change  func(*sourcev1.GitRepository)
+		refused bool
+	}{
+		"hold":  {func(o *sourcev1.GitRepository) { o.Annotations[wavefrontv1.HeldByAnnotation] = "joe since yesterday" }, true},
+		"spec":  {func(o *sourcev1.GitRepository) { o.Spec.Suspend = !o.Spec.Suspend; o.Generation++ }, true},
+		"owner": {func(o *sourcev1.GitRepository) { o.ManagedFields = o.ManagedFields[:1] }, true},
+		"label": {func(o *sourcev1.GitRepository) { o.Labels["touched"] = "by-somebody" }, false},
+	}
+	for name, args := range commands {
+		for what, tt := range changes {
+			t.Run(name+"/"+what, func(t *testing.T) {
+				t.Parallel()
+				g := NewWithT(t)
+				c := writable(heldFleet())
+				reads := 0
+				interfered := interceptor.NewClient(c, interceptor.Funcs{
+					Get: func(ctx context.Context, inner client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+						err := inner.Get(ctx, key, obj, opts...)
+						if o, ok := obj.(*sourcev1.GitRepository); ok && err == nil {
+							if reads++; reads == 1 {
+								other := o.DeepCopy()
+								tt.change(other)
+								g.Expect(inner.Update(ctx, other)).To(Succeed())
+							}
+						}
+						return err
+					},
+				})
+				r := wfctl(t, interfered, append(args, "--yes")...)
+				if !tt.refused {
+					g.Expect(r.code).To(Equal(ExitSuccess), r.stderr)
+					return
+				}
+				g.Expect(r.code).To(Equal(ExitError), r.stdout)
+				g.Expect(r.stderr).To(ContainSubstring("changed since the plan was made"))
+				g.Expect(sourceOf(t, c, "flotillas/app-repo").Spec.Reference.Commit).To(Equal(commit("a")))
 			})
-			r := wfctl(t, interfered, append(args, "--yes")...)
-			g.Expect(r.code).To(Equal(ExitError), r.stdout)
-			g.Expect(r.stderr).To(ContainSubstring("changed since the plan was made"))
-			g.Expect(sourceOf(t, c, "flotillas/app-repo").Spec.Reference.Commit).To(Equal(commit("a")))
-		})
+		}
 	}
 }
 

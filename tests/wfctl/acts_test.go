@@ -275,7 +275,7 @@ func TestChangedInBetween(t *testing.T) {
 	f.does(operator, "suspend", "--yes")
 	first := f.app()
 	f.ok(f.env.Client().Patch(f.ctx, first.DeepCopy(), client.RawPatch(types.MergePatchType,
-		[]byte(`{"metadata":{"annotations":{"touched":"yes"}}}`)), client.FieldOwner("kubectl-edit")))
+		[]byte(`{"spec":{"ref":{"commit":"`+strings.Repeat("c", 40)+`"}}}`)), client.FieldOwner("kubectl-edit")))
 	w := hand.Writer{Client: f.env.Client(), Now: time.Now}
 	other := strings.Repeat("b", 40)
 	for name, write := range map[string]func() (*sourcev1.GitRepository, error){
@@ -290,5 +290,5 @@ func TestChangedInBetween(t *testing.T) {
 		_, err := write()
 		f.g.Expect(err).To(MatchError(hand.ErrChanged), name)
 	}
-	f.g.Expect(testfleet.PinOf(f.app())).To(Equal(testfleet.PinOf(first)))
+	f.g.Expect(testfleet.PinOf(f.app())).To(Equal(strings.Repeat("c", 40)))
 }

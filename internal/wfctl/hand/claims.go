@@ -32,6 +32,12 @@ func ours() *fieldpath.Set {
 // dropForeign takes every other manager's claim on the pin and its annotations
 // away. The values do not change: only the managed fields are written.
 func (w Writer) dropForeign(ctx context.Context, g *sourcev1.GitRepository) (*sourcev1.GitRepository, error) {
+	return w.guard(ctx, g, func(g *sourcev1.GitRepository) (*sourcev1.GitRepository, error) {
+		return w.dropForeignOnce(ctx, g)
+	})
+}
+
+func (w Writer) dropForeignOnce(ctx context.Context, g *sourcev1.GitRepository) (*sourcev1.GitRepository, error) {
 	left, changed, err := withoutForeign(g.ManagedFields)
 	if err != nil || !changed {
 		return g, err

@@ -46,8 +46,9 @@ type Writer struct {
 // Pin fixes the commit under the manager wfctl. It takes the field over from
 // whoever owns it: the plan has said from whom.
 func (w Writer) Pin(ctx context.Context, g *sourcev1.GitRepository, commit string) (*sourcev1.GitRepository, error) {
-	u := configuration(g, commit, nil)
-	return w.apply(ctx, u, client.FieldOwner(wavefrontv1.CLIFieldManager), client.ForceOwnership)
+	return w.guard(ctx, g, func(g *sourcev1.GitRepository) (*sourcev1.GitRepository, error) {
+		return w.apply(ctx, configuration(g, commit, nil), client.FieldOwner(wavefrontv1.CLIFieldManager), client.ForceOwnership)
+	})
 }
 
 // Release ends a hold at the present value. First the controller's claim is made
@@ -145,7 +146,9 @@ func (w Writer) provenance(g *sourcev1.GitRepository, owner string) map[string]s
 // claim applies commit and annotations under the controller's manager, without
 // force.
 func (w Writer) claim(ctx context.Context, g *sourcev1.GitRepository, commit string, want map[string]string) (*sourcev1.GitRepository, error) {
-	return w.apply(ctx, configuration(g, commit, want), client.FieldOwner(wavefrontv1.FieldManager))
+	return w.guard(ctx, g, func(g *sourcev1.GitRepository) (*sourcev1.GitRepository, error) {
+		return w.apply(ctx, configuration(g, commit, want), client.FieldOwner(wavefrontv1.FieldManager))
+	})
 }
 
 func (w Writer) apply(ctx context.Context, u *unstructured.Unstructured, opts ...client.ApplyOption) (*sourcev1.GitRepository, error) {
@@ -159,8 +162,14 @@ func (w Writer) apply(ctx context.Context, u *unstructured.Unstructured, opts ..
 	return written, nil
 }
 
-// merge patches under the manager wfctl, guarded.
+// merge patches under the manager wfctl.
 func (w Writer) merge(ctx context.Context, g *sourcev1.GitRepository, patch map[string]any) (*sourcev1.GitRepository, error) {
+	return w.guard(ctx, g, func(g *sourcev1.GitRepository) (*sourcev1.GitRepository, error) {
+		return w.mergeOnce(ctx, g, patch)
+	})
+}
+
+func (w Writer) mergeOnce(ctx context.Context, g *sourcev1.GitRepository, patch map[string]any) (*sourcev1.GitRepository, error) {
 	metadata, ok := patch["metadata"].(map[string]any)
 	if !ok {
 		metadata = map[string]any{}
