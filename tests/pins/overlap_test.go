@@ -58,6 +58,7 @@ func TestOverlap(t *testing.T) {
 		{what: "deleted"},
 	}
 	for _, way := range ways {
+		t.Logf("the other one, until it is %s", way.what)
 		f.graphReason(f.Namespace(), metav1.ConditionFalse, wavefrontv1.SelectorOverlapReason)
 		f.graphReason(name, metav1.ConditionFalse, wavefrontv1.SelectorOverlapReason)
 		before := map[string]string{"contested": testfleet.PinOf(f.get("contested")), "behind": testfleet.PinOf(f.get("behind"))}

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 
 const (
 	// patience is how long anything may take on a busy machine.
-	patience = 3 * time.Minute
+	patience = 5 * time.Minute
 	// interval is the shortest poll interval.
 	interval = 5 * time.Second
 
