@@ -213,8 +213,10 @@ func TestGitea(t *testing.T) {
 	forge := startGitea(t)
 	public, private := forge.repository("public", false), forge.repository("private", true)
 	forge.repository("other", true)
-	token := forge.run("admin", "user", "generate-access-token", "--username", owner, "--token-name", "test",
-		"--scopes", "read:repository", "--raw")
+	// What it logs may come first.
+	printed := strings.Fields(forge.run("admin", "user", "generate-access-token", "--username", owner, "--token-name", "test",
+		"--scopes", "read:repository", "--raw"))
+	token := printed[len(printed)-1]
 	deploy, stranger := gittest.NewKey(t, ""), gittest.NewKey(t, "")
 	forge.api(http.MethodPost, "/repos/"+owner+"/private/keys", map[string]any{
 		"title": "deploy", "key": string(ssh.MarshalAuthorizedKey(deploy.Signer.PublicKey())), "read_only": true,

@@ -182,6 +182,7 @@ func TestRefused(t *testing.T) {
 		{name: "password without username", source: source("https://h/r", "s", ""), secret: data{"password": hidden}, where: "team/s", key: "username"},
 		{name: "password without username in the URL", source: source("https://:"+hidden+"@h/r", "", "")},
 		{name: "bearer and userinfo", source: source("https://u:"+hidden+"@h/r", "s", ""), secret: data{"bearerToken": hidden}, where: "team/s", key: "bearerToken"},
+		{name: "bearer token with a line feed", source: source("https://h/r", "s", ""), secret: data{"bearerToken": hidden + "\n"}, where: "team/s", key: "bearerToken"},
 		{name: "broken client certificate", source: source("https://h/r", "s", ""), secret: data{"tls.crt": hidden, "tls.key": hidden}, where: "team/s", key: "tls.crt"},
 		{name: "SSH without Secret", source: source("ssh://h/r", "", "")},
 		{name: "no identity", source: source("ssh://h/r", "s", ""), secret: data{"known_hosts": known}, where: "team/s", key: "identity"},

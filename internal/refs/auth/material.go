@@ -12,6 +12,7 @@ import (
 	"github.com/fluxcd/pkg/runtime/secrets"
 	"github.com/fluxcd/pkg/ssh/knownhosts"
 	"golang.org/x/crypto/ssh"
+	"golang.org/x/net/http/httpguts"
 )
 
 // credentials parses keys and certificates.
@@ -34,6 +35,9 @@ func (q *request) credentials() (*Credentials, error) {
 // http takes a client certificate where both halves are there, as go-git does.
 func (q *request) http() (*HTTP, error) {
 	o := q.options
+	if !httpguts.ValidHeaderFieldValue(o.BearerToken) {
+		return nil, q.faulty(secrets.KeyBearerToken, "holds what a header can't carry, such as a line feed")
+	}
 	h := &HTTP{Username: o.Username, Password: o.Password, BearerToken: o.BearerToken, CA: o.CAFile}
 	if len(o.ClientCert) == 0 || len(o.ClientKey) == 0 {
 		return h, nil

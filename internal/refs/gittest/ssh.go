@@ -58,6 +58,8 @@ type SSH struct {
 	MaxSessions int64
 	// Hang never answers a command.
 	Hang atomic.Bool
+	// Refusal is what people read, on standard output, where a command fails.
+	Refusal string
 
 	// Connections and Sessions count what was accepted.
 	Connections, Sessions atomic.Int64
@@ -164,6 +166,9 @@ func (s *SSH) session(channel ssh.Channel, requests <-chan *ssh.Request) {
 				continue
 			}
 			status := s.run(channel, command.Line, env)
+			if status != 0 {
+				_, _ = channel.Write([]byte(s.Refusal))
+			}
 			_, _ = channel.SendRequest("exit-status", false, ssh.Marshal(struct{ Status uint32 }{status}))
 			return
 		}

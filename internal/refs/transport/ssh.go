@@ -9,6 +9,7 @@ import (
 	"io"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 
@@ -16,6 +17,9 @@ import (
 	"github.com/isometry/wavefront-controller/internal/refs/fault"
 	"github.com/isometry/wavefront-controller/internal/refs/wire"
 )
+
+// exitTime is how long a session that gave no answer may take to end.
+const exitTime = time.Second
 
 // sshClient lists over SSH.
 type sshClient struct {
@@ -120,6 +124,9 @@ func converse(session *ssh.Session, conn ssh.Conn, command string, q wire.Query,
 		if answer.n.Load() == 0 {
 			return nil, silent(session, conn)
 		}
+		if fault.KindOf(err) == fault.Protocol && refused(session, stdout) {
+			return nil, notFound()
+		}
 		return nil, err
 	}
 	if found.Version != 2 {
@@ -157,5 +164,28 @@ func silent(session *ssh.Session, conn ssh.Conn) error {
 			return errDead
 		}
 	}
+	return notFound()
+}
+
+// refused tells whether a server that said something for people, instead of an
+// answer, also ended the session with a failure.
+func refused(session *ssh.Session, stdout io.Reader) bool {
+	ended := make(chan error, 1)
+	go func() {
+		_, _ = io.CopyN(io.Discard, stdout, drained)
+		ended <- session.Wait()
+	}()
+	timer := time.NewTimer(exitTime)
+	defer timer.Stop()
+	select {
+	case err := <-ended:
+		var exit *ssh.ExitError
+		return errors.As(err, &exit)
+	case <-timer.C:
+		return false
+	}
+}
+
+func notFound() error {
 	return fault.New(fault.NotFound, "the server ended the session: no such repository, or no access to it")
 }

@@ -81,6 +81,16 @@ func TestSSH(t *testing.T) {
 	}
 }
 
+func TestSSHRefusalForPeople(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	_, c, _ := startSSH(t, func(s *gittest.SSH) { s.Refusal = "Sorry, no such repository.\n" })
+	c.URL.Path = "/none.git"
+	_, err := transport.New(transport.Options{}).List(t.Context(), c, names(gittest.Main))
+	g.Expect(fault.KindOf(err)).To(Equal(fault.NotFound), "%v", err)
+	g.Expect(err.Error()).NotTo(ContainSubstring("Sorry"))
+}
+
 func TestSSHSHA256(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
