@@ -38,7 +38,7 @@ type discovery struct {
 func (j *judge) discover(scopes []scope) {
 	d := discovery{
 		j:      j,
-		known:  newIndex(len(j.in.Nodes)),
+		known:  newIndex(len(j.in.Nodes), &j.memory.nodeIDs, &j.memory.nodeSlots),
 		absent: map[ID]int32{},
 		vertex: make([]int32, len(j.in.Nodes)),
 		found:  make([]int32, 0, len(j.in.Nodes)),
@@ -135,7 +135,7 @@ func (d *discovery) number() {
 	places := slices.Clone(d.found)
 	sortByID(places, d.id)
 	discovered := make([]int32, len(places))
-	d.j.nodes = make([]node, len(places))
+	d.j.nodes = blank(&d.j.memory.nodes, len(places))
 	for v, place := range places {
 		discovered[v] = d.vertex[place]
 		d.j.nodes[v] = node{id: d.id(place), source: none}

@@ -25,12 +25,12 @@ type slot struct {
 }
 
 // newIndex makes an index for up to n places.
-func newIndex(n int) index {
+func newIndex(n int, ids *[]ID, slots *[]slot) index {
 	size := 8
 	for size < 2*n {
 		size *= 2
 	}
-	return index{seed: maphash.MakeSeed(), slots: make([]slot, size), ids: make([]ID, 0, n)}
+	return index{seed: maphash.MakeSeed(), slots: blank(slots, size), ids: blank(ids, n)[:0]}
 }
 
 // hash mixes the two parts of an ID that differ within a kind.

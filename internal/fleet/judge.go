@@ -43,7 +43,9 @@ func Evaluate(in Input) Evaluation { return evaluate(in, 0) }
 
 // evaluate applies the rules without the given clauses.
 func evaluate(in Input, without clause) Evaluation {
-	j := judge{in: &in, without: without}
+	memory := scratches.Get().(*scratch)
+	defer memory.release()
+	j := judge{in: &in, without: without, memory: memory}
 	var out Evaluation
 	j.prepare(&out)
 	j.judgeSources()
@@ -62,6 +64,7 @@ func evaluate(in Input, without clause) Evaluation {
 type judge struct {
 	in      *Input
 	without clause
+	memory  *scratch
 
 	peers     []Wavefront
 	peerIndex map[string]int32
@@ -196,7 +199,7 @@ func (j *judge) prepare(out *Evaluation) {
 // with one ID, which a cluster does not have, the one with the greater UID
 // counts.
 func (j *judge) indexSources() {
-	j.sourceIndex = newIndex(len(j.in.Sources))
+	j.sourceIndex = newIndex(len(j.in.Sources), &j.memory.sourceIDs, &j.memory.sourceSlots)
 	for i := range j.in.Sources {
 		s := &j.in.Sources[i]
 		if other, slot := j.sourceIndex.enter(&s.ID); other != none && j.in.Sources[other].UID < s.UID {
@@ -227,7 +230,7 @@ func (j *judge) gather(scopes []scope) {
 		}
 	}
 	sortByID(used, func(i int32) *ID { return &j.sourceIndex.ids[i] })
-	j.sources = make([]source, len(used))
+	j.sources = blank(&j.memory.sources, len(used))
 	members := make([]int32, total)
 	for p, i := range used {
 		j.sources[p] = source{

@@ -83,8 +83,8 @@ func (j *judge) mayMove(s *source) bool {
 // roots, in one pass: the mirror of descend. The result is by source.
 func (j *judge) demands() []Instant {
 	result := make([]Instant, len(j.sources))
-	wanted := make([]demand, len(j.nodes))
-	if !j.raiseDemands(wanted) {
+	wanted := j.raiseDemands()
+	if wanted == nil {
 		return result
 	}
 	for i := len(j.topological) - 1; i >= 0; i-- {
@@ -110,23 +110,25 @@ func (j *judge) demands() []Instant {
 }
 
 // raiseDemands notes the demand of every candidate that waits for listings at its
-// selected nodes, and tells whether there is any. (Where all ancestors of another
-// are fresh, they satisfy its demand already.)
-func (j *judge) raiseDemands(wanted []demand) bool {
-	some := false
+// selected nodes; nil if there is none. (Where all ancestors of another are fresh,
+// they satisfy its demand already.)
+func (j *judge) raiseDemands() []demand {
+	var wanted []demand
 	for i := range j.sources {
 		s := &j.sources[i]
 		if !j.mayMove(s) || j.freshAbove(s) {
 			continue
 		}
+		if wanted == nil {
+			wanted = make([]demand, len(j.nodes))
+		}
 		for _, v := range s.nodes {
 			if j.nodes[v].selected {
 				wanted[v].gate = later(wanted[v].gate, s.counting.First)
-				some = true
 			}
 		}
 	}
-	return some
+	return wanted
 }
 
 // recheck is how long from now time alone may change the evaluation; zero if it

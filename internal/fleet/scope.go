@@ -16,7 +16,7 @@ type scope struct {
 // scopes finds the scope of every source (design: in scope): a managed source
 // that at least one selected node is built from.
 func (j *judge) scopes() []scope {
-	result := make([]scope, len(j.in.Sources))
+	result := blank(&j.memory.scopes, len(j.in.Sources))
 	j.own = make([]bool, len(j.in.Nodes))
 	for i := range j.in.Nodes {
 		n := &j.in.Nodes[i]

@@ -122,6 +122,9 @@ func (n *witness) awake(p *process) {
 	for s := range n.intents {
 		if n.w.shadow || n.w.suspended || !p.tracked[s].newest.managed || !p.inScope(s) || p.w.now == p.started {
 			n.intents[s].awake = n.w.now
+			if n.w.sources[s].live().value.commit == "" {
+				n.intents[s].pin = "" // it vanished while nobody could see it
+			}
 		}
 	}
 }

@@ -1,0 +1,43 @@
+// Copyright The Wavefront Controller Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import "sync"
+
+// scratch is the larger part of the memory that an evaluation works in. It is
+// used again: fresh memory costs more than most of the rules. Nothing of it is
+// ever part of an Evaluation, and nothing of an Input stays in it.
+type scratch struct {
+	nodes       []node
+	sources     []source
+	scopes      []scope
+	nodeIDs     []ID
+	sourceIDs   []ID
+	nodeSlots   []slot
+	sourceSlots []slot
+}
+
+var scratches = sync.Pool{New: func() any { return &scratch{} }}
+
+// blank returns a slice of n zero values in the memory of another, which must be
+// blank up to its capacity.
+func blank[T any](memory *[]T, n int) []T {
+	if cap(*memory) < n {
+		*memory = make([]T, n)
+	}
+	*memory = (*memory)[:n]
+	return *memory
+}
+
+// release forgets everything and gives the memory back.
+func (s *scratch) release() {
+	clear(s.nodes)
+	clear(s.sources)
+	clear(s.scopes)
+	clear(s.nodeIDs)
+	clear(s.sourceIDs)
+	clear(s.nodeSlots)
+	clear(s.sourceSlots)
+	scratches.Put(s)
+}
