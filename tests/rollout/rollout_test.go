@@ -158,5 +158,15 @@ func TestShadow(t *testing.T) {
 func (s *story) patchSpec(ctx context.Context, g *WithT, patch string) {
 	wf := &wavefrontv1.Wavefront{}
 	wf.Name = s.wavefront.Name
-	g.ExpectWithOffset(1, s.env.Client().Patch(ctx, wf, client.RawPatch("application/merge-patch+json", []byte(patch)))).To(Succeed())
+	s.patch(ctx, g, wf, patch)
+}
+
+func (s *story) patchNode(ctx context.Context, g *WithT, name, patch string) {
+	k := &kustomizev1.Kustomization{}
+	k.Namespace, k.Name = s.Namespace(), name
+	s.patch(ctx, g, k, patch)
+}
+
+func (s *story) patch(ctx context.Context, g *WithT, obj client.Object, patch string) {
+	g.ExpectWithOffset(2, s.env.Client().Patch(ctx, obj, client.RawPatch("application/merge-patch+json", []byte(patch)))).To(Succeed())
 }

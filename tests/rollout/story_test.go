@@ -9,6 +9,9 @@ package rollout_test
 import (
 	"context"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,7 +23,27 @@ import (
 	testfleet "github.com/isometry/wavefront-controller/tests/fleet"
 )
 
-func TestMain(m *testing.M) { os.Exit(env.Main(m, env.Options{Audit: true})) }
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "wavefront-rollout-")
+	if err != nil {
+		panic(err)
+	}
+	binaries = dir
+	code := env.Main(m, env.Options{Audit: true})
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// binaries is where programs are built.
+var binaries string
+
+// program builds the controller, once for all control planes of this package.
+var program = sync.OnceValues(func() (string, error) {
+	binary := filepath.Join(binaries, env.ControllerName)
+	build := exec.Command("go", "build", "-o", binary, "../..")
+	build.Stderr = os.Stderr
+	return binary, build.Run()
+})
 
 // pollInterval is the shortest that the API takes.
 const pollInterval = 5 * time.Second
@@ -42,9 +65,11 @@ func begin(ctx context.Context, t *testing.T, e *env.Env, prefix string, nodes .
 	fleet, err := testfleet.New(ctx, e, e.Namespace(t, prefix))
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(fleet.Close)
-	// Each test has a controller of its own, which sees its Wavefront alone.
+	binary, err := program()
+	g.Expect(err).NotTo(HaveOccurred())
+	// Each test has a controller of its own, which reconciles its Wavefront alone.
 	controller, err := e.NewController(ctx, env.ControllerOptions{
-		Name: prefix, Args: []string{"--watch-label-selector=" + testfleet.Label + "=" + fleet.Namespace()},
+		Name: prefix, Binary: binary, Args: []string{"--watch-label-selector=" + testfleet.Label + "=" + fleet.Namespace()},
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(controller.Start(ctx)).To(Succeed())
