@@ -5,6 +5,7 @@ IMG ?= ghcr.io/isometry/wavefront-controller:$(VERSION)
 PLATFORMS ?= linux/amd64,linux/arm64
 OVERLAY ?= config/flux-system
 KUBECTL ?= kubectl
+GO_BUILD_FLAGS ?= -trimpath
 DIST ?= $(CURDIR)/dist
 INSTALLER := go run ./hack/release/installer
 GOBIN_DIR = $(or $(shell go env GOBIN),$(shell go env GOPATH)/bin)
@@ -46,7 +47,7 @@ build-installer: ## Write the installers with IMG into dist/
 
 .PHONY: build-wfctl
 build-wfctl: ## Build wfctl into bin/
-	go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/wfctl ./cmd/wfctl
+	go build $(GO_BUILD_FLAGS) -ldflags '$(LDFLAGS)' -o $(BIN)/wfctl ./cmd/wfctl
 
 .PHONY: install-wfctl
 install-wfctl: build-wfctl ## Install wfctl into GOBIN, also as kubectl and flux plugins

@@ -68,7 +68,9 @@ func TestMakeRelease(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	folder := t.TempDir()
-	cmd := exec.Command("make", "build-installer", "install-wfctl", "VERSION=v9.9.9", "DIST="+folder, "BIN="+t.TempDir(), "IMG=example.com/w:v9.9.9")
+	cmd := exec.Command("make", "build-installer", "install-wfctl", "VERSION=v9.9.9", "DIST="+folder, "BIN="+t.TempDir(),
+		// The flags of the other tests, so that what they compiled is used again.
+		"IMG=example.com/w:v9.9.9", "GO_BUILD_FLAGS=-buildvcs=false")
 	cmd.Dir, cmd.Env = root, append(os.Environ(), "GOBIN="+folder)
 	out, err := cmd.CombinedOutput()
 	g.Expect(err).NotTo(HaveOccurred(), string(out))
