@@ -50,7 +50,7 @@ func (p *program) derive(ctx context.Context, c client.Client, obj *wavefrontv1.
 
 // judge judges the fleet through the controller's own code.
 func (p *program) judge(ctx context.Context, c client.Client, wavefront string, poll bool) (*judged, error) {
-	read, err := (&cluster.Reader{Client: c}).Read(ctx)
+	read, err := (&cluster.Reader{Client: c, NoCrossNamespaceRefs: p.noCrossNamespaceRefs}).Read(ctx)
 	if err != nil {
 		return nil, explainAPI("read the fleet", err)
 	}
@@ -59,7 +59,7 @@ func (p *program) judge(ctx context.Context, c client.Client, wavefront string, 
 		return nil, fmt.Errorf("failed to derive: Wavefront %q is gone", wavefront)
 	}
 	published := picture.OfStatus(fresh, p.now())
-	d := newDerivation(fresh, read.GitRepositories, published, p.now())
+	d := newDerivation(fresh, read.GitRepositories, published, pin.Judge{Declarative: p.declarative}, p.now())
 	if poll {
 		if err := p.pollSources(ctx, c, d, fresh, read); err != nil {
 			return nil, err
@@ -105,8 +105,8 @@ type listing struct {
 	assumed bool
 }
 
-func newDerivation(obj *wavefrontv1.Wavefront, repositories []*sourcev1.GitRepository, published *picture.Picture, now time.Time) *derivation {
-	d := &derivation{wavefront: obj, judge: pin.Judge{Declarative: pin.DeclarativeManagers}, clock: now, listed: map[string]listing{}}
+func newDerivation(obj *wavefrontv1.Wavefront, repositories []*sourcev1.GitRepository, published *picture.Picture, judge pin.Judge, now time.Time) *derivation {
+	d := &derivation{wavefront: obj, judge: judge, clock: now, listed: map[string]listing{}}
 	pinned := func() fleet.Instant { return d.at(momentPinned) }
 	d.tracker = pin.NewTracker(pinned, func() time.Time { return now })
 	d.virtual = pin.NewVirtual(pinned)
@@ -247,7 +247,7 @@ func (p *program) listOne(ctx context.Context, lister *refs.Lister, g *sourcev1.
 func sourcesInUse(read *cluster.Snapshot) []*sourcev1.GitRepository {
 	used := map[fleet.ID]bool{}
 	for _, k := range read.Kustomizations {
-		used[cluster.Node(k, false).Source] = true
+		used[cluster.Node(k, read.NoCrossNamespaceRefs).Source] = true
 	}
 	var out []*sourcev1.GitRepository
 	for _, g := range read.GitRepositories {

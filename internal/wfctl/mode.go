@@ -49,7 +49,7 @@ func (p *program) planMode(mode wavefrontv1.Mode) planner {
 			return pl, nil
 		}
 		pl.steps = []step{specStep(c, obj, "mode", obj.GetMode(), mode, fmt.Sprintf("mode changed from %s to %s", obj.GetMode(), mode))}
-		pl.warnings = revertWarning(obj, "mode")
+		pl.warnings = p.revertWarning(obj, "mode")
 		if mode == wavefrontv1.ModeShadow {
 			pl.notes = append(pl.notes, "pins stay where they are; nothing is moved and no vanished pin is put back while in Shadow")
 			return pl, nil

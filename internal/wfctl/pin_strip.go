@@ -53,7 +53,7 @@ func (p *program) planStrip(f *stripFlags) planner {
 		pl := &plan{title: "strip every pin of Wavefront " + obj.Name, reason: reasonStripped, action: "Float"}
 		if f.suspend && !obj.Spec.Suspend {
 			pl.steps = append(pl.steps, specStep(c, obj, "suspend", false, true, "suspended before its pins are stripped"))
-			pl.warnings = append(pl.warnings, revertWarning(obj, "suspend")...)
+			pl.warnings = append(pl.warnings, p.revertWarning(obj, "suspend")...)
 		}
 		heads := p.heads(ctx, c, obj, targets, f.poll)
 		stripped := 0

@@ -68,6 +68,10 @@ type program struct {
 
 	wavefront string
 	color     colorMode
+	// declarative and noCrossNamespaceRefs are what the controller's flags of
+	// these names say: its rules depend on them.
+	declarative          []string
+	noCrossNamespaceRefs bool
 }
 
 // Option changes a program, for tests.

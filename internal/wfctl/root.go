@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/isometry/wavefront-controller/internal/pin"
 )
 
 // Groups of commands in the help.
@@ -92,6 +94,10 @@ func (p *program) addGlobalFlags(root *cobra.Command) {
 	flags.StringVar(&p.wavefront, "wavefront", "", "Name of the Wavefront; needed only where there are several")
 	flags.Var(newChoice(&p.color, colorAuto, colorAuto, colorAlways, colorNever), "color",
 		"Colour the output; auto does on a terminal, unless NO_COLOR is set")
+	flags.StringSliceVar(&p.declarative, "declarative-managers", pin.DeclarativeManagers,
+		"Field managers that render what Git says; as the controller's flag of this name")
+	flags.BoolVar(&p.noCrossNamespaceRefs, "no-cross-namespace-refs", false,
+		"References across namespaces are refused; as the controller's flag of this name")
 	_ = root.RegisterFlagCompletionFunc("color", cobra.FixedCompletions(
 		[]string{colorAuto, colorAlways, colorNever}, cobra.ShellCompDirectiveNoFileComp))
 	_ = root.RegisterFlagCompletionFunc("wavefront", p.completeWavefronts)

@@ -25,6 +25,8 @@ import (
 type target struct {
 	object    *sourcev1.GitRepository
 	ownership pin.Ownership
+	// declarative are the field managers that count as Git's.
+	declarative []string
 	// known is what the picture says of it; never nil.
 	known *picture.Source
 }
@@ -51,7 +53,7 @@ func (t target) owners() string { return strings.Join(picture.OwnersOf(t.object)
 // declaredBy is the applier of Git that renders the commit; empty if none does.
 func (t target) declaredBy() string {
 	for _, m := range t.ownership.Managers() {
-		if slices.Contains(pin.DeclarativeManagers, m) {
+		if slices.Contains(t.declarative, m) {
 			return m
 		}
 	}
@@ -84,7 +86,7 @@ func (p *program) readTarget(ctx context.Context, c client.Client, obj *wavefron
 	case known == nil:
 		known = &picture.Source{Ref: ref, Pin: string(cluster.Pin(g))}
 	}
-	return &target{object: g, ownership: pin.OwnershipOf(g.ManagedFields), known: known}, nil
+	return &target{object: g, ownership: pin.OwnershipOf(g.ManagedFields), declarative: p.declarative, known: known}, nil
 }
 
 // commitLength of a full SHA-1 hash, in hexadecimal digits.

@@ -81,7 +81,7 @@ func (p *program) planSuspend(suspend bool) planner {
 			return pl, nil
 		}
 		pl.steps = []step{specStep(c, obj, "suspend", obj.Spec.Suspend, suspend, say)}
-		pl.warnings = revertWarning(obj, "suspend")
+		pl.warnings = p.revertWarning(obj, "suspend")
 		if suspend {
 			pl.notes = append(pl.notes, "no source is written any more, not even to put a vanished pin back; what is on its way arrives")
 		} else {

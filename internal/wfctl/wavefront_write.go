@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	wavefrontv1 "github.com/isometry/wavefront-controller/api/wavefront/v1alpha1"
-	"github.com/isometry/wavefront-controller/internal/pin"
 	"github.com/isometry/wavefront-controller/internal/wfctl/hand"
 	"github.com/isometry/wavefront-controller/internal/wfctl/picture"
 )
@@ -85,10 +84,10 @@ func onSameSpec(ctx context.Context, c client.Client, planned *wavefrontv1.Wavef
 
 // revertWarning warns where an applier of Git owns the field and will put it
 // back.
-func revertWarning(obj *wavefrontv1.Wavefront, field string) []string {
+func (p *program) revertWarning(obj *wavefrontv1.Wavefront, field string) []string {
 	path := fieldpath.MakePathOrDie("spec", field)
 	for _, m := range picture.Managers(obj.ManagedFields, path) {
-		if slices.Contains(pin.DeclarativeManagers, m) {
+		if slices.Contains(p.declarative, m) {
 			return []string{fmt.Sprintf("%s owns spec.%s: it will put the value of Git back when it next reconciles; change it in Git as well", m, field)}
 		}
 	}
