@@ -8,7 +8,10 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -155,5 +158,60 @@ func TestNodeMovesToAnotherSource(t *testing.T) {
 	f.ok(f.env.Client().Update(f.ctx, k))
 	f.awaitApplied("app", commit)
 	f.source("app", "the release", func(s *sourcev1.GitRepository) bool { return owner(s) == "" && testfleet.PinOf(s) != "" })
+	f.quiescent()
+}
+
+// TestSecretEdited: credentials are demanded, given, spoilt and put right. Nothing that
+// runs changes; updates wait for as long as the source can't be listed.
+func TestSecretEdited(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "secret", testfleet.Node{Name: "app"})
+	f.enforce()
+	f.quiescent()
+	pin := testfleet.PinOf(f.get("app"))
+	repo, err := f.Repository("app")
+	f.ok(err)
+	repo.RequireBasicAuth("git", "right")
+	head := f.push("app")
+	f.member("app", "the error", func(m wavefrontv1.Member) bool { return m.ObservationError != "" })
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace(), Name: "git"},
+		StringData: map[string]string{"username": "git", "password": "right"},
+	}
+	f.ok(f.env.Client().Create(f.ctx, secret.DeepCopy()))
+	f.g.Expect(testfleet.PinOf(f.get("app"))).To(Equal(pin))
+	f.patch("app", "somebody", `{"spec":{"secretRef":{"name":"git"}}}`)
+	f.awaitApplied("app", head)
+
+	for _, password := range []string{"wrong", "right"} {
+		edited := secret.DeepCopy()
+		edited.StringData["password"] = password
+		f.ok(f.env.Client().Update(f.ctx, edited))
+		f.member("app", "the error to come and go", func(m wavefrontv1.Member) bool {
+			return (m.ObservationError != "") == (password == "wrong")
+		})
+	}
+	f.awaitApplied("app", f.push("app"))
+	f.quiescent()
+}
+
+// TestDependencyEdited: who no longer depends on what is on its way goes on at once.
+func TestDependencyEdited(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "edges", testfleet.Node{Name: "db"}, testfleet.Node{Name: "app", DependsOn: []string{"db"}})
+	f.enforce()
+	f.quiescent()
+	f.Hold("db")
+	f.source("db", "the admission", func(up string) func(*sourcev1.GitRepository) bool {
+		return func(s *sourcev1.GitRepository) bool { return testfleet.PinOf(s) == up }
+	}(f.push("db")))
+	head := f.push("app")
+	f.member("app", "the wait", func(m wavefrontv1.Member) bool {
+		return m.ObservedSHA == head && m.Blocked != nil && m.Blocked.Reason == "AncestorPending"
+	})
+	app := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace(), Name: "app"}}
+	f.ok(f.env.Client().Patch(f.ctx, app, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"dependsOn":null}}`))))
+	f.awaitApplied("app", head)
+	f.Release("db")
 	f.quiescent()
 }
