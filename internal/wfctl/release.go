@@ -18,6 +18,7 @@ import (
 	"github.com/isometry/wavefront-controller/internal/cluster"
 	"github.com/isometry/wavefront-controller/internal/fleet"
 	"github.com/isometry/wavefront-controller/internal/pin"
+	"github.com/isometry/wavefront-controller/internal/wfctl/picture"
 )
 
 func (p *program) releaseCommand() *cobra.Command {
@@ -238,14 +239,11 @@ func (p *program) owned(ctx context.Context, c client.Client, obj *wavefrontv1.W
 	if err := c.List(ctx, list); err != nil && !absent(err) { // Flux may be uninstalled already
 		return nil, explainAPI("list GitRepositories", err)
 	}
+	pic := picture.OfStatus(obj, p.now())
 	var targets []*target
 	for i := range list.Items {
 		if g := &list.Items[i]; g.Annotations[wavefrontv1.OwnerAnnotation] == obj.Name {
-			t, err := p.readTarget(ctx, c, obj, g.Namespace+"/"+g.Name)
-			if err != nil {
-				return nil, err
-			}
-			targets = append(targets, t)
+			targets = append(targets, p.targetOf(pic, g))
 		}
 	}
 	slices.SortFunc(targets, func(a, b *target) int { return strings.Compare(a.path(), b.path()) })

@@ -69,7 +69,6 @@ func (p *program) readTarget(ctx context.Context, c client.Client, obj *wavefron
 		return nil, err
 	}
 	pic := picture.OfStatus(obj, p.now())
-	known := pic.Source(ref.Path())
 	g := &sourcev1.GitRepository{}
 	if err := c.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, g); err != nil {
 		if _, hint := findSource(pic, arg); absent(err) && hint != nil {
@@ -77,16 +76,21 @@ func (p *program) readTarget(ctx context.Context, c client.Client, obj *wavefron
 		}
 		return nil, explainAPI(fmt.Sprintf("get GitRepository %q", ref.Path()), err)
 	}
-	owner := g.Annotations[wavefrontv1.OwnerAnnotation]
-	switch {
+	switch owner := g.Annotations[wavefrontv1.OwnerAnnotation]; {
 	case owner != "" && owner != obj.Name:
 		return nil, fmt.Errorf("failed to take GitRepository %q: it belongs to Wavefront %q, not to %q; name it with --wavefront %s", ref.Path(), owner, obj.Name, owner)
-	case known == nil && owner == "":
+	case owner == "" && pic.Source(ref.Path()) == nil:
 		return nil, fmt.Errorf("failed to take GitRepository %q: it is not in scope of Wavefront %q%s", ref.Path(), obj.Name, omitted(pic))
-	case known == nil:
-		known = &picture.Source{Ref: ref, Pin: string(cluster.Pin(g))}
 	}
-	return &target{object: g, ownership: pin.OwnershipOf(g.ManagedFields), declarative: p.declarative, known: known}, nil
+	return p.targetOf(pic, g), nil
+}
+
+func (p *program) targetOf(pic *picture.Picture, g *sourcev1.GitRepository) *target {
+	t := &target{object: g, ownership: pin.OwnershipOf(g.ManagedFields), declarative: p.declarative}
+	if t.known = pic.Source(t.path()); t.known == nil {
+		t.known = &picture.Source{Ref: t.ref(), Pin: string(cluster.Pin(g))}
+	}
+	return t
 }
 
 // commitLength of a full SHA-1 hash, in hexadecimal digits.
