@@ -5,6 +5,7 @@ package transport_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -146,7 +147,9 @@ func TestHostileServers(t *testing.T) {
 			g.Expect(refs).To(BeNil())
 			g.Expect(fault.KindOf(err)).To(Equal(tt.kind), "%v", err)
 			g.Expect(err.Error()).NotTo(ContainSubstring(secretWord))
-			g.Expect(err.(*fault.Error).RetryAfter).To(Equal(tt.wait))
+			var typed *fault.Error
+			g.Expect(errors.As(err, &typed)).To(BeTrue())
+			g.Expect(typed.RetryAfter).To(Equal(tt.wait))
 		})
 	}
 }
