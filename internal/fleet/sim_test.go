@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	simRuns = flag.Int("sim.runs", 2000, "how many schedules to simulate")
+	simRuns = flag.Int("sim.runs", 3000, "how many schedules to simulate (a tenth with -short)")
 	simSeed = flag.Uint64("sim.seed", 1, "the first seed")
 )
 
@@ -19,7 +19,11 @@ var (
 // invariants. A violation prints the smallest history that shows it.
 func TestSimulation(t *testing.T) {
 	t.Parallel()
-	for i := range *simRuns {
+	runs := *simRuns
+	if testing.Short() {
+		runs /= 10
+	}
+	for i := range runs {
 		seed := *simSeed + uint64(i)
 		plan := sim.NewPlan(seed)
 		if v := sim.Run(plan, sim.Options{}); v != nil {
