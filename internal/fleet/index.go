@@ -30,13 +30,19 @@ func newIndex(n int, ids *[]ID, slots *[]slot) index {
 	for size < 2*n {
 		size *= 2
 	}
-	return index{seed: maphash.MakeSeed(), slots: blank(slots, size), ids: blank(ids, n)[:0]}
+	x := index{seed: maphash.MakeSeed(), slots: blank(slots, size), ids: blank(ids, n)[:0]}
+	x.namespaceHash = x.hashNamespace("")
+	return x
+}
+
+func (x *index) hashNamespace(namespace string) uint64 {
+	return maphash.String(x.seed, namespace) * 31
 }
 
 // hash mixes the two parts of an ID that differ within a kind.
 func (x *index) hash(id *ID) uint64 {
 	if id.Namespace != x.namespace {
-		x.namespace, x.namespaceHash = id.Namespace, maphash.String(x.seed, id.Namespace)*31
+		x.namespace, x.namespaceHash = id.Namespace, x.hashNamespace(id.Namespace)
 	}
 	return maphash.String(x.seed, id.Name) ^ x.namespaceHash
 }
