@@ -66,7 +66,7 @@ func theProgram(t *testing.T, name string) string {
 			return
 		}
 		binary := filepath.Join(program.dir, "wfctl")
-		build := exec.Command("go", "build", "-o", binary, "github.com/isometry/wavefront-controller/cmd/wfctl")
+		build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", binary, "github.com/isometry/wavefront-controller/cmd/wfctl")
 		if out, err := build.CombinedOutput(); err != nil {
 			program.err = fmt.Errorf("failed to build wfctl: %w\n%s", err, out)
 			return
