@@ -29,6 +29,13 @@ func (s *stage) expectDashboard(t *testing.T) {
 	defer repo.Heal()
 	s.Eventually(func() bool { return s.scrape()["wavefront_ref_list_failures_total"] != nil }, "30s", "200ms").Should(BeTrue())
 	families := s.scrape()
+	for alert, expression := range expressionsOf(s.WithT, ruleGroups(s.WithT)) {
+		for _, name := range namesIn(expression) {
+			s.Expect(families).To(HaveKey(name), alert)
+		}
+	}
+	lease := families["leader_election_master_status"].GetMetric()[0].GetLabel()[0].GetValue()
+	s.Expect(lease).To(HavePrefix("wavefront-controller-leader-election"), "the name that the alert looks for")
 
 	dir := t.TempDir()
 	rules, tests := "groups:\n- name: dashboard\n  rules:\n", "rule_files: [rules.yaml]\ntests:\n- interval: 1m\n  input_series:\n"

@@ -59,11 +59,12 @@ type stage struct {
 // begin makes a ready fleet and runs a controller that sees it alone.
 func begin(ctx context.Context, t *testing.T, prefix string, nodes ...testfleet.Node) *stage {
 	t.Helper()
-	return beginIn(ctx, t, env.Shared(t).Namespace(t, prefix), nodes...)
+	return beginIn(ctx, t, env.Shared(t).Namespace(t, prefix), nil, nodes...)
 }
 
-// beginIn does so in a namespace of that name.
-func beginIn(ctx context.Context, t *testing.T, namespace string, nodes ...testfleet.Node) *stage {
+// beginIn does so in a namespace of that name, with more arguments for the
+// controller.
+func beginIn(ctx context.Context, t *testing.T, namespace string, args []string, nodes ...testfleet.Node) *stage {
 	t.Helper()
 	e := env.Shared(t)
 	s := &stage{WithT: NewWithT(t), ctx: ctx, env: e, receiver: notify.New(), interval: pollInterval}
@@ -72,10 +73,10 @@ func beginIn(ctx context.Context, t *testing.T, namespace string, nodes ...testf
 	s.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(fleet.Close)
 	s.Fleet = fleet
-	s.controller, err = e.NewController(ctx, env.ControllerOptions{Name: fleet.Namespace(), Args: []string{
+	s.controller, err = e.NewController(ctx, env.ControllerOptions{Name: fleet.Namespace(), Args: append([]string{
 		"--watch-label-selector=" + testfleet.Label + "=" + fleet.Namespace(),
 		"--events-addr=" + s.receiver.URL(),
-	}})
+	}, args...)})
 	s.Expect(err).NotTo(HaveOccurred())
 	s.Expect(s.controller.Start(ctx)).To(Succeed())
 	t.Cleanup(func() { _ = s.controller.Stop() })

@@ -57,10 +57,10 @@ func (k *kubectl) run(line string) string {
 // the session that docs/status.md quotes.
 func TestKubectl(t *testing.T) {
 	t.Parallel()
+	k := newKubectl(t, env.Shared(t))
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
-	k := newKubectl(t, env.Shared(t))
-	s := beginIn(ctx, t, "flotillas",
+	s := beginIn(ctx, t, "flotillas", []string{"--enable-leader-election"},
 		testfleet.Node{Name: "cache"}, testfleet.Node{Name: "db"},
 		testfleet.Node{Name: "api", DependsOn: []string{"db"}},
 		testfleet.Node{Name: "web", DependsOn: []string{"api", "cache"}})

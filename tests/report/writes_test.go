@@ -40,7 +40,7 @@ func TestWrites(t *testing.T) {
 	defer cancel()
 	nodes := nodeNames(size)
 	for i := range nodes {
-		nodes[i].Interval = max(pollInterval, time.Duration(size)*300*time.Millisecond)
+		nodes[i].Interval = max(pollInterval, time.Duration(size)*1200*time.Millisecond)
 	}
 	s := begin(ctx, t, "writes", nodes...)
 	// A git server on the same two cores lists some tens of repositories a second.
@@ -73,7 +73,7 @@ func (s *stage) expectHeartbeats(t *testing.T) {
 	t.Logf("%d nodes, %.0fs: %d writes of ours, %d status writes of kustomize-controller", len(s.Nodes()), took.Seconds(), len(writes), flux)
 	g.Expect(writes).To(HaveLen(heartbeats))
 	g.Expect(took).To(BeNumerically("~", heartbeats*s.interval, 2*s.interval))
-	g.Expect(flux).To(BeNumerically(">", len(s.Nodes())), "Flux reconciled all the while")
+	g.Expect(flux).To(BeNumerically(">", len(s.Nodes())/2), "Flux reconciled all the while")
 }
 
 // nextHeartbeat waits until the heartbeat has moved on from a moment.
