@@ -35,7 +35,7 @@ func TestKilled(t *testing.T) {
 
 	for range rollouts {
 		before := len(s.timeline.Entries())
-		commits := s.push(ctx, g, "web", "worker", "api", "cache", "db")
+		commits := s.pushAtOnce(ctx, g, "web", "worker", "api", "cache", "db")
 		// A rollout of five sources makes at least twenty writes.
 		moment := before + 1 + rand.IntN(20)
 		t.Logf("killing the controller after %d writes", moment-before)

@@ -48,7 +48,7 @@ func TestLeaderKilled(t *testing.T) {
 		}
 	}
 	lease := s.lease(ctx, g)
-	commits := s.push(ctx, g, "web", "api", "db")
+	commits := s.push(ctx, g, "db", "api", "web")
 	g.Expect(s.AwaitPinned(ctx, "db", commits["db"])).To(Succeed())
 	g.Expect(replicas[0].Kill()).To(Succeed())
 	for source, commit := range commits {

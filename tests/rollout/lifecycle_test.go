@@ -82,7 +82,7 @@ func TestRequested(t *testing.T) {
 	s.awaitStatus(ctx, g, func(wf *wavefrontv1.Wavefront) bool { return wf.Status.ObservedGeneration == wf.Generation })
 
 	for _, request := range []string{"one", "two"} {
-		commits := s.push(ctx, g, "app", "db")
+		commits := s.pushAtOnce(ctx, g, "app", "db")
 		s.request(ctx, g, request)
 		wf := s.awaitStatus(ctx, g, func(wf *wavefrontv1.Wavefront) bool { return wf.Status.LastHandledReconcileAt == request })
 		seen := map[string]bool{}
@@ -132,7 +132,7 @@ func TestOverlap(t *testing.T) {
 	for _, tt := range ends {
 		t.Log(tt.name)
 		rival := s.rival(ctx, g, "db")
-		commits := s.push(ctx, g, "app", "db", "cache")
+		commits := s.pushAtOnce(ctx, g, "app", "db", "cache")
 		wf := s.awaitStatus(ctx, g, func(wf *wavefrontv1.Wavefront) bool {
 			contested := map[string]bool{}
 			for _, b := range wf.Status.Blocked {

@@ -57,7 +57,7 @@ func TestStory(t *testing.T) {
 	g.Expect(testfleet.PinOf(gate)).To(BeEmpty(), "a gate is never pinned")
 
 	// Leaf first.
-	commits := s.push(ctx, g, "web", "apps", "worker", "api", "cache", "db")
+	commits := s.pushAtOnce(ctx, g, "web", "apps", "worker", "api", "cache", "db")
 	for source, commit := range commits {
 		g.Expect(s.AwaitPinned(ctx, source, commit)).To(Succeed())
 	}
@@ -137,7 +137,7 @@ func TestShadow(t *testing.T) {
 	s.create(ctx, g, wavefrontv1.ModeShadow)
 	s.awaitPhase(ctx, g, wavefrontv1.PhaseQuiescent)
 
-	s.push(ctx, g, "app", "db")
+	s.pushAtOnce(ctx, g, "app", "db")
 	s.awaitStatus(ctx, g, func(wf *wavefrontv1.Wavefront) bool {
 		return wf.Status.Shadow != nil && len(wf.Status.Shadow.Pins) > 0 || wf.Status.Nodes.Pending > 0
 	})

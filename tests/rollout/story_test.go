@@ -125,3 +125,12 @@ func (s *story) push(ctx context.Context, g *WithT, names ...string) map[string]
 	}
 	return commits
 }
+
+// pushAtOnce pushes to every node named while the controller stands still. What is
+// pushed leaf first is else observed leaf first, and rightly admitted so, whenever a
+// poll falls between two pushes.
+func (s *story) pushAtOnce(ctx context.Context, g *WithT, names ...string) map[string]string {
+	g.ExpectWithOffset(1, s.controller.Pause()).To(Succeed())
+	defer func() { g.ExpectWithOffset(1, s.controller.Resume()).To(Succeed()) }()
+	return s.push(ctx, g, names...)
+}
