@@ -8,8 +8,10 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X main.version=$(VERSION)
 
 CONTROLLER_GEN_VERSION := v0.21.0
+GOTESTSUM_VERSION := v1.13.0
 GOLANGCI_LINT_VERSION := v2.12.2
 CONTROLLER_GEN := $(BIN)/controller-gen-$(CONTROLLER_GEN_VERSION)
+GOTESTSUM := $(BIN)/gotestsum-$(GOTESTSUM_VERSION)
 GOLANGCI_LINT := $(BIN)/golangci-lint-$(GOLANGCI_LINT_VERSION)
 
 # More arguments of `go test`, in every target that runs tests: GO_TEST_ARGS='-run X'.
@@ -79,11 +81,14 @@ unit: ## Run the tests that need no control plane
 	@echo "test: packages"
 	go test -timeout 20m $(GO_TEST_ARGS) . ./api/... ./cmd/... ./hack/... ./internal/...
 
-# One package after the other: each runs control planes of its own, and many tests at once.
+# One package after the other: each runs control planes of its own, and many tests at
+# once. A test that fails is run once more, alone, and both runs are reported: the machine
+# may have been too busy for a real control plane. More than six failures end it at once.
 .PHONY: e2e
-e2e: deps programs ## Run the tests on the real control plane
+e2e: deps programs $(GOTESTSUM) ## Run the tests on the real control plane
 	@echo "test: on the real control plane"
-	go test -p 1 -timeout 20m $(GO_TEST_ARGS) ./tests/...
+	$(GOTESTSUM) --format pkgname --rerun-fails=1 --rerun-fails-max-failures=6 --packages ./tests/... -- \
+	  -p 1 -timeout 30m $(GO_TEST_ARGS)
 
 .PHONY: race
 race: ## Run the package tests under the race detector
@@ -112,3 +117,8 @@ $(GOLANGCI_LINT):
 	@echo "tools: installing golangci-lint $(GOLANGCI_LINT_VERSION)"
 	GOBIN=$(BIN) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
 	mv $(BIN)/golangci-lint $@
+
+$(GOTESTSUM):
+	@echo "tools: installing gotestsum $(GOTESTSUM_VERSION)"
+	GOBIN=$(BIN) go install gotest.tools/gotestsum@$(GOTESTSUM_VERSION)
+	mv $(BIN)/gotestsum $@
