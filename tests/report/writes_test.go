@@ -47,8 +47,15 @@ func TestWrites(t *testing.T) {
 	s.interval = max(pollInterval, time.Duration(size)*60*time.Millisecond)
 	s.enforce()
 
-	t.Run("idle", func(t *testing.T) { s.expectHeartbeats(t) })
-	t.Run("rollout", func(t *testing.T) { s.expectThrottle(t) })
+	t.Run("idle", func(t *testing.T) { s.of(t).expectHeartbeats(t) })
+	t.Run("rollout", func(t *testing.T) { s.of(t).expectThrottle(t) })
+}
+
+// of is the stage for a subtest, which fails by itself.
+func (s *stage) of(t *testing.T) *stage {
+	sub := *s
+	sub.WithT = NewWithT(t)
+	return &sub
 }
 
 // expectHeartbeats waits for ten heartbeats and expects no other write.
