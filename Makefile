@@ -72,6 +72,7 @@ test: deps programs ## Run everything: static checks, package tests, and tests o
 	@echo "test: static checks"
 	@$(MAKE) --no-print-directory vet
 	@$(MAKE) --no-print-directory unit
+	@$(MAKE) --no-print-directory fuzz FUZZTIME=20000x
 	@$(MAKE) --no-print-directory e2e
 	@$(MAKE) --no-print-directory test-modules
 	@echo "test: everything passed"
@@ -93,6 +94,10 @@ e2e: deps programs $(GOTESTSUM) ## Run the tests on the real control plane
 .PHONY: race
 race: ## Run the package tests under the race detector
 	go test -race -timeout 20m ./internal/...
+
+.PHONY: fuzz
+fuzz: fuzz-refs ## Fuzz the readers of foreign input and the graph briefly (FUZZTIME=20s each)
+	go test ./internal/fleet -run '^$$' -fuzz '^FuzzGraph$$' -fuzztime $(or $(FUZZTIME),20s)
 
 .PHONY: bench
 bench: ## Run the benchmarks
