@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
@@ -26,14 +27,21 @@ func (w Writer) guard(ctx context.Context, g *sourcev1.GitRepository,
 	write func(*sourcev1.GitRepository) (*sourcev1.GitRepository, error)) (*sourcev1.GitRepository, error) {
 	for range attempts {
 		written, err := write(g)
-		if !errors.Is(err, ErrChanged) {
+		// An apply of an older version may fail for the new owner of the field
+		// before it fails for its version.
+		if !errors.Is(err, ErrChanged) && !apierrors.IsConflict(err) {
 			return written, err
 		}
 		now := &sourcev1.GitRepository{}
 		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(g), now); err != nil {
 			return nil, fmt.Errorf("failed to read it again: %w", err)
 		}
-		if !same(g, now) {
+		switch {
+		case !same(g, now) && errors.Is(err, ErrChanged):
+			return nil, err
+		case !same(g, now):
+			return nil, fmt.Errorf("%w (%w)", ErrChanged, err)
+		case !errors.Is(err, ErrChanged):
 			return nil, err
 		}
 		g = now
