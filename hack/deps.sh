@@ -9,6 +9,7 @@ command -v git >/dev/null || packages+=(git)
 command -v sshd >/dev/null || [ -x /usr/sbin/sshd ] || packages+=(openssh-server)
 command -v promtool >/dev/null || packages+=(prometheus)
 command -v tmux >/dev/null || packages+=(tmux)
+command -v curl >/dev/null || packages+=(curl)
 [ ${#packages[@]} -eq 0 ] && exit 0
 
 if ! command -v apt-get >/dev/null; then
