@@ -4,6 +4,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -147,15 +148,17 @@ func (a *announcer) holds(ev *fleet.Evaluation) {
 		switch {
 		case s.Hold == nil && was:
 			delete(a.memory.held, s.ID)
-			a.holdReleased(s)
+			a.holdReleased(s, cmp.Or(s.Pin, a.memory.heldPins[s.ID]))
 		case s.Hold != nil:
 			a.memory.held[s.ID] = *s.Hold
+			a.memory.heldPins[s.ID] = cmp.Or(s.Pin, a.memory.heldPins[s.ID])
 			if !was || differs(known, *s.Hold) {
 				a.holdDetected(s)
 			}
 		}
 	}
 	keep(a.memory.held, present)
+	keep(a.memory.heldPins, present)
 }
 
 // differs tells whether the hold is another one than what was announced. A hold
@@ -186,13 +189,13 @@ func (a *announcer) holdDetected(s *fleet.SourceResult) {
 	a.log.Info("detected hold", "source", path(s.ID), "reason", s.Hold.Reason, "manager", s.Hold.Manager, "pin", s.Pin)
 }
 
-func (a *announcer) holdReleased(s *fleet.SourceResult) {
+func (a *announcer) holdReleased(s *fleet.SourceResult, pin fleet.Revision) {
 	a.tell(change{
 		eventType: corev1.EventTypeNormal, reason: wavefrontv1.HoldReleasedReason, action: wavefrontv1.ActionHold,
 		source: s.ID, uid: s.UID, note: "the hold" + subject + " has ended, admission goes on",
-		metadata: map[string]string{eventv1.MetaRevisionKey: digestOf(s.Pin)},
+		metadata: map[string]string{eventv1.MetaRevisionKey: digestOf(pin)},
 	})
-	a.log.Info("released hold", "source", path(s.ID), "pin", s.Pin)
+	a.log.Info("released hold", "source", path(s.ID), "pin", pin)
 }
 
 // holdCause says why a source is held, in words.

@@ -24,6 +24,9 @@ type memory struct {
 	blocked    map[fleet.ID]blockedSince
 	converging map[fleet.ID]convergingSince
 	held       map[fleet.ID]fleet.Hold
+	// heldPins are the pins of held sources: where a hold ends with its pin, the
+	// pin is what it is told about.
+	heldPins map[fleet.ID]fleet.Revision
 
 	// shadow and failed hold the revision that was announced last, by source.
 	shadow map[fleet.ID]fleet.Revision
@@ -75,6 +78,7 @@ func restore(wf *wavefrontv1.Wavefront) *memory {
 		blocked:     map[fleet.ID]blockedSince{},
 		converging:  map[fleet.ID]convergingSince{},
 		held:        map[fleet.ID]fleet.Hold{},
+		heldPins:    map[fleet.ID]fleet.Revision{},
 		shadow:      map[fleet.ID]fleet.Revision{},
 		failed:      map[fleet.ID]fleet.Revision{},
 		enrolment:   map[fleet.ID]bool{},
