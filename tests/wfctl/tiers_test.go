@@ -81,9 +81,9 @@ func allows(tier, lowest string) bool {
 }
 
 // TestTiersRead runs every command that reads, in each tier, while the fleet
-// moves.
+// moves. It runs before the tests that run side by side: it counts every write that
+// wfctl makes meanwhile.
 func TestTiersRead(t *testing.T) {
-	t.Parallel()
 	f := newFixture(t, "tiers", testfleet.Node{Name: "db"}, testfleet.Node{Name: "app", DependsOn: []string{"db"}})
 	f.enforce()
 	stop := f.keepMoving("db", "app")
