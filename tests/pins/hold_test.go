@@ -124,11 +124,15 @@ func TestDeclared(t *testing.T) {
 	f.deliver(func(s *sourcev1.GitRepository) { s.Spec.Reference.Commit = "" })
 	f.awaitApplied("app", newest)
 	f.checkGap(mark, "app", first)
-	putBack, found := timeline.First(testfleet.Pinned("app", first))
-	f.g.Expect(found).To(BeTrue())
 	// Applied says nothing of the pin yet: the head may have been served in the gap.
 	advanced, err := timeline.Await(f.ctx, testfleet.Pinned("app", newest))
 	f.ok(err)
+	dropped, found := timeline.First(testfleet.Pinned("app", ""))
+	f.g.Expect(found).To(BeTrue(), "Git dropped the commit")
+	putBack, found := timeline.First(func(e testfleet.Entry) bool {
+		return testfleet.Pinned("app", first)(e) && e.Revision > dropped.Revision
+	})
+	f.g.Expect(found).To(BeTrue(), "the controller put it back")
 	f.g.Expect(advanced.Revision).To(BeNumerically(">", putBack.Revision), "in order from there")
 	f.g.Expect(managersOf(t, f.get("app"))).To(ConsistOf(wavefrontv1.FieldManager))
 	f.quiescent()
