@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/isometry/wavefront-controller/internal/wfctl/picture"
 )
 
 // watchFlag makes a read command print anew whenever what it shows changed.
@@ -28,6 +30,27 @@ const minEvery = time.Second
 func (f *watchFlag) addTo(cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&f.watch, "watch", "w", false, "Print again whenever something changed, until interrupted")
 	cmd.Flags().DurationVar(&f.every, "every", 2*time.Second, "With --watch: how often to look")
+}
+
+// watchable completes a read command that shows one picture, once or with --watch:
+// its flags, and what it runs. Details are what the sources say of themselves.
+func (p *program) watchable(cmd *cobra.Command, details bool, show func(*picture.Picture, []string) (*result, error)) *cobra.Command {
+	var from pictureFlags
+	var format formatFlag
+	var again watchFlag
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return p.readAgain(cmd.Context(), &from, again, format.format, func(ctx context.Context) (*result, error) {
+			pic, err := p.load(ctx, &from, details)
+			if err != nil {
+				return nil, err
+			}
+			return show(pic, args)
+		})
+	}
+	from.addTo(cmd)
+	format.addTo(cmd)
+	again.addTo(cmd)
+	return cmd
 }
 
 // readAgain runs a read command once, or again and again. A watch says what

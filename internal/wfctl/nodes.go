@@ -4,7 +4,6 @@
 package wfctl
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -17,10 +16,7 @@ import (
 )
 
 func (p *program) nodesCommand() *cobra.Command {
-	var from pictureFlags
-	var format formatFlag
-	var again watchFlag
-	cmd := &cobra.Command{
+	return p.watchable(&cobra.Command{
 		Use:   "nodes",
 		Short: "List the nodes of the graph: state, what blocks them, pin and lag",
 		Long: `List the nodes of the graph.
@@ -34,20 +30,7 @@ or behind a cycle), readiness and dependsOn.`,
   # With waves and edges, as long as things move
   wfctl nodes -o wide --watch`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.readAgain(cmd.Context(), &from, again, format.format, func(ctx context.Context) (*result, error) {
-				pic, err := p.load(ctx, &from, false)
-				if err != nil {
-					return nil, err
-				}
-				return p.nodesResult(pic), nil
-			})
-		},
-	}
-	from.addTo(cmd)
-	format.addTo(cmd)
-	again.addTo(cmd)
-	return cmd
+	}, false, func(pic *picture.Picture, _ []string) (*result, error) { return p.nodesResult(pic), nil })
 }
 
 func (p *program) nodesResult(pic *picture.Picture) *result {

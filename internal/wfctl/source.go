@@ -4,7 +4,6 @@
 package wfctl
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -17,36 +16,22 @@ import (
 )
 
 func (p *program) sourceCommand() *cobra.Command {
-	var from pictureFlags
-	var format formatFlag
-	var again watchFlag
-	cmd := &cobra.Command{
+	return p.watchable(&cobra.Command{
 		Use:   "source NAMESPACE/NAME",
 		Short: "Show everything about one source, with provenance and conditions",
 		Long: `Show everything about one source: what it is pinned at and since when, what waits,
 who holds it, where the pin was seen, its nodes with their states, and the conditions
 that source-controller reports.`,
-		Example: `  wfctl source flotillas/team-x`,
-		Args:    exactName("source (namespace/name)"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.readAgain(cmd.Context(), &from, again, format.format, func(ctx context.Context) (*result, error) {
-				pic, err := p.load(ctx, &from, true)
-				if err != nil {
-					return nil, err
-				}
-				s, err := findSource(pic, args[0])
-				if err != nil {
-					return nil, err
-				}
-				return p.sourceResult(pic, s), nil
-			})
-		},
+		Example:           `  wfctl source flotillas/team-x`,
+		Args:              exactName("source (namespace/name)"),
 		ValidArgsFunction: p.completeSources(),
-	}
-	from.addTo(cmd)
-	format.addTo(cmd)
-	again.addTo(cmd)
-	return cmd
+	}, true, func(pic *picture.Picture, args []string) (*result, error) {
+		s, err := findSource(pic, args[0])
+		if err != nil {
+			return nil, err
+		}
+		return p.sourceResult(pic, s), nil
+	})
 }
 
 // sourceDocument is what source prints as JSON and YAML.

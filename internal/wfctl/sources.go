@@ -4,7 +4,6 @@
 package wfctl
 
 import (
-	"context"
 	"io"
 	"strings"
 	"time"
@@ -16,10 +15,7 @@ import (
 )
 
 func (p *program) sourcesCommand() *cobra.Command {
-	var from pictureFlags
-	var format formatFlag
-	var again watchFlag
-	cmd := &cobra.Command{
+	return p.watchable(&cobra.Command{
 		Use:   "sources",
 		Short: "List the sources in scope: pin, what waits, holds and owners",
 		Long: `List the sources in scope.
@@ -34,20 +30,7 @@ show "?". -o wide adds the previous pin, the observed reference, fetch health an
   # Who owns which pin, and where it came from
   wfctl sources -o wide`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.readAgain(cmd.Context(), &from, again, format.format, func(ctx context.Context) (*result, error) {
-				pic, err := p.load(ctx, &from, true)
-				if err != nil {
-					return nil, err
-				}
-				return p.sourcesResult(pic), nil
-			})
-		},
-	}
-	from.addTo(cmd)
-	format.addTo(cmd)
-	again.addTo(cmd)
-	return cmd
+	}, true, func(pic *picture.Picture, _ []string) (*result, error) { return p.sourcesResult(pic), nil })
 }
 
 func (p *program) sourcesResult(pic *picture.Picture) *result {

@@ -4,8 +4,6 @@
 package wfctl
 
 import (
-	"context"
-
 	"github.com/spf13/cobra"
 
 	wavefrontv1 "github.com/isometry/wavefront-controller/api/wavefront/v1alpha1"
@@ -13,29 +11,13 @@ import (
 )
 
 func (p *program) statusCommand() *cobra.Command {
-	var from pictureFlags
-	var format formatFlag
-	var again watchFlag
-	cmd := &cobra.Command{
+	return p.watchable(&cobra.Command{
 		Use:     "status",
 		Short:   "Show how the fleet stands, and what needs help",
 		Long:    statusLong,
 		Example: statusExample,
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.readAgain(cmd.Context(), &from, again, format.format, func(ctx context.Context) (*result, error) {
-				pic, err := p.load(ctx, &from, false)
-				if err != nil {
-					return nil, err
-				}
-				return p.statusResult(pic), nil
-			})
-		},
-	}
-	from.addTo(cmd)
-	format.addTo(cmd)
-	again.addTo(cmd)
-	return cmd
+	}, false, func(pic *picture.Picture, _ []string) (*result, error) { return p.statusResult(pic), nil })
 }
 
 const statusLong = `Show the Wavefront's mode, phase, counts, graph, and everything that needs help.
