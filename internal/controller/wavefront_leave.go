@@ -27,7 +27,7 @@ func (r *WavefrontReconciler) releaseLeavers(ctx context.Context, s *scope, wf *
 	due, wait := s.due(leavers(wf.Name, j), 2*wf.Spec.Poll.GetInterval(), r.Clock.Since())
 	var outcomes []report.Outcome
 	for _, g := range due {
-		result := r.Writer.Release(ctx, g, wf.Name, wf.GetReleasePolicy(), handOver(&j.in, sourceID(g)))
+		result := r.Writer.Leave(ctx, g, wf.Name, wf.GetReleasePolicy(), handOver(&j.in, sourceID(g)))
 		if result.Outcome == pin.NotLeader {
 			return nil, 0, fmt.Errorf("%w: %w", errNotLeader, result.Err)
 		}

@@ -56,16 +56,38 @@ func (w *Writer) ReleaseAll(ctx context.Context, wavefront string, policy wavefr
 	return results, nil
 }
 
-// Release lets go of one source: it hands it over to another Wavefront where one
-// is named, else it keeps or drops the commit as the policy says. What is held by
-// hand, or owned by another manager too, stays in place (Result.Kept). A source
-// that is not the Wavefront's any more, or not there, is released.
+// Leave lets go of one source that has left the scope, in the very version that was
+// judged: one that has changed since may be in scope again, so the result is Stale
+// and the next pass judges anew. Before it writes, it reads the Wavefront live: one
+// that doesn't enforce any more keeps what it owns (Suspended).
+func (w *Writer) Leave(ctx context.Context, g *sourcev1.GitRepository, wavefront string,
+	policy wavefrontv1.ReleasePolicy, to string) Result {
+	r, want := planRelease(g, wavefront, policy, to)
+	if r.Action == "" {
+		return r
+	}
+	if suspended, err := w.suspended(ctx, wavefront, nil); err != nil {
+		return w.fail(r, g, err)
+	} else if suspended {
+		r.Outcome = Suspended
+		return r
+	}
+	return w.release(ctx, r, g, want)
+}
+
+// Release lets go of one source of a Wavefront that goes: it hands it over to another
+// Wavefront where one is named, else it keeps or drops the commit as the policy says.
+// What is held by hand, or owned by another manager too, stays in place (Result.Kept).
+// A source that is not the Wavefront's any more, or not there, is released.
 func (w *Writer) Release(ctx context.Context, g *sourcev1.GitRepository, wavefront string,
 	policy wavefrontv1.ReleasePolicy, to string) Result {
 	var r Result
 	for range releaseAttempts {
-		r = w.release(ctx, g, wavefront, policy, to)
-		if r.Outcome != Stale {
+		var want wanted
+		if r, want = planRelease(g, wavefront, policy, to); r.Action == "" {
+			return r
+		}
+		if r = w.release(ctx, r, g, want); r.Outcome != Stale {
 			return r
 		}
 		fresh := &sourcev1.GitRepository{}
@@ -85,14 +107,15 @@ func (w *Writer) Release(ctx context.Context, g *sourcev1.GitRepository, wavefro
 	return r
 }
 
-func (w *Writer) release(ctx context.Context, g *sourcev1.GitRepository, wavefront string,
-	policy wavefrontv1.ReleasePolicy, to string) Result {
+// planRelease says what a release does to a source; nothing (no Action) to one that
+// is not the Wavefront's.
+func planRelease(g *sourcev1.GitRepository, wavefront string,
+	policy wavefrontv1.ReleasePolicy, to string) (Result, wanted) {
 	r := Result{Source: sourceID(g), Outcome: Idle, From: pinOf(g), To: pinOf(g), Object: g}
 	if g.Annotations[wavefrontv1.OwnerAnnotation] != wavefront {
-		return r
+		return r, wanted{}
 	}
-	ownership := OwnershipOf(g.ManagedFields)
-	want := keep(g, ownership)
+	want := keep(g, OwnershipOf(g.ManagedFields))
 	held := g.Annotations[wavefrontv1.HeldByAnnotation] != "" && recordOf(g).Same(pinOf(g))
 	switch {
 	case to != "":
@@ -106,6 +129,11 @@ func (w *Writer) release(ctx context.Context, g *sourcev1.GitRepository, wavefro
 		r.Kept = policy == wavefrontv1.ReleaseFloat
 		want.set(wavefrontv1.OwnerAnnotation, "")
 	}
+	return r, want
+}
+
+// release carries a plan out. What another manager owns too stays in place.
+func (w *Writer) release(ctx context.Context, r Result, g *sourcev1.GitRepository, want wanted) Result {
 	r = w.write(ctx, r, g, want)
 	if r.Outcome == Written && r.Action == ActionFloat && r.To != "" {
 		r.Kept, r.Manager = true, foreignOf(r.Object)

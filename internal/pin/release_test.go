@@ -146,6 +146,35 @@ func TestReleaseOfWhatChangedOrWent(t *testing.T) {
 	g.Expect(r.Err).To(MatchError(forbidden()))
 }
 
+// TestLeave: what was judged is let go of in that version only, and only while the
+// Wavefront enforces.
+func TestLeave(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	for _, policy := range []wavefrontv1.ReleasePolicy{wavefrontv1.ReleaseKeep, wavefrontv1.ReleaseFloat} {
+		g := NewWithT(t)
+		w := pinned(g, commitA)
+		judged := w.see(g).GitRepository
+		w.edit(g, edit, `{"metadata":{"labels":{"team":"new"}}}`)
+		g.Expect(w.Leave(ctx, judged, fleetWF, policy, "").Outcome).To(Equal(Stale), "it may be in scope again")
+		g.Expect(w.read(g).Annotations).To(HaveKeyWithValue(wavefrontv1.OwnerAnnotation, fleetWF))
+		g.Expect(w.read(g).Spec.Reference.Commit).To(Equal(commitA))
+
+		for _, change := range []func(*wavefrontv1.Wavefront){
+			func(wf *wavefrontv1.Wavefront) { wf.Spec.Suspend = true },
+			func(wf *wavefrontv1.Wavefront) { wf.Spec.Mode = wavefrontv1.ModeShadow },
+		} {
+			w.api.put(wavefront(change))
+			g.Expect(w.Leave(ctx, w.see(g).GitRepository, fleetWF, policy, "").Outcome).To(Equal(Suspended))
+			g.Expect(w.read(g).Annotations).To(HaveKeyWithValue(wavefrontv1.OwnerAnnotation, fleetWF))
+		}
+		w.api.put(wavefront())
+		g.Expect(w.Leave(ctx, w.see(g).GitRepository, "another", policy, "").Outcome).To(Equal(Idle))
+		g.Expect(w.Leave(ctx, w.see(g).GitRepository, fleetWF, policy, "").Outcome).To(Equal(Written))
+		g.Expect(w.read(g).Annotations).NotTo(HaveKey(wavefrontv1.OwnerAnnotation))
+	}
+}
+
 // failingList is an API server whose list fails.
 type failingList struct {
 	*apiServer
