@@ -46,7 +46,9 @@ func TestPermissions(t *testing.T) {
 	fleet, err := testfleet.New(ctx, e, e.Namespace(t, "permissions"))
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(fleet.Close)
-	controller, err := e.NewController(ctx, env.ControllerOptions{Args: []string{
+	binary, err := program()
+	g.Expect(err).NotTo(HaveOccurred())
+	controller, err := e.NewController(ctx, env.ControllerOptions{Binary: binary, Args: []string{
 		"--enable-leader-election", "--leader-election-lease-duration=3s",
 		"--leader-election-renew-deadline=2s", "--leader-election-retry-period=1s",
 	}})
