@@ -6,12 +6,16 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -32,6 +36,28 @@ func failing(errs map[string]error, objects ...client.Object) client.Client {
 				for kind, err := range errs {
 					if _, is := map[string]bool{kind: true}[kindOfList(list)]; is {
 						return err
+					}
+				}
+				return c.List(ctx, list, opts...)
+			},
+		}).Build()
+}
+
+// strict refuses what a real client or API server refuses to ask for.
+func strict(objects ...client.Object) client.Client {
+	return fake.NewClientBuilder().WithScheme(newScheme()).WithObjects(objects...).
+		WithInterceptorFuncs(interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+				if wrong := append(rest.IsValidPathSegmentName(key.Name), rest.IsValidPathSegmentName(key.Namespace)...); len(wrong) > 0 {
+					return fmt.Errorf("invalid resource name %q: %v", key, wrong)
+				}
+				return c.Get(ctx, key, obj, opts...)
+			},
+			List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+				all := (&client.ListOptions{}).ApplyOptions(opts)
+				if all.LabelSelector != nil {
+					if _, err := labels.Parse(all.LabelSelector.String()); err != nil {
+						return apierrors.NewBadRequest(err.Error())
 					}
 				}
 				return c.List(ctx, list, opts...)
@@ -181,6 +207,29 @@ func TestReread(t *testing.T) {
 		fresh, err := stale().Reread(context.Background(), failing(map[string]error{"HelmRelease": removed}, live()...), []fleet.ID{node})
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(fresh.HelmReleases).To(BeEmpty())
+		g.Expect(fresh.HelmCharts).To(BeEmpty())
+	})
+	t.Run("names that no object can have", func(t *testing.T) {
+		t.Parallel()
+		g := NewWithT(t)
+		long := strings.Repeat("long", 20)
+		s := &Snapshot{
+			Kustomizations: []*kustomizev1.Kustomization{
+				aKustomization(), aKustomization(func(k *kustomizev1.Kustomization) { k.Name = long }),
+			},
+			GitRepositories: []*sourcev1.GitRepository{aGitRepository()},
+		}
+		objects := []client.Object{
+			s.Kustomizations[0].DeepCopy(), s.Kustomizations[1].DeepCopy(), aGitRepository(),
+			aRelease(func(hr *helmv2.HelmRelease) {
+				hr.Name, hr.Spec.Chart = "slash", nil
+				hr.Spec.ChartRef = &helmv2.CrossNamespaceSourceReference{Kind: sourcev1.HelmChartKind, Name: "a/b"}
+			}),
+			aRelease(func(hr *helmv2.HelmRelease) { hr.Name, hr.Spec.Chart.Spec.SourceRef.Namespace = "percent", "a%2fb" }),
+		}
+		fresh, err := s.Reread(context.Background(), strict(objects...), []fleet.ID{node, KustomizationID("apps", long)})
+		g.Expect(err).NotTo(HaveOccurred(), "one reference must not stop the others' judgement")
+		g.Expect(fresh.HelmReleases).To(HaveLen(2))
 		g.Expect(fresh.HelmCharts).To(BeEmpty())
 	})
 	t.Run("a list that fails", func(t *testing.T) {

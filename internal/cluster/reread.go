@@ -7,7 +7,9 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
@@ -106,10 +108,7 @@ func (r *rereading) node(ctx context.Context, node fleet.ID) error {
 // nodeReleases takes the node's own releases from the server by label, and reads
 // those that are known beside them.
 func (r *rereading) nodeReleases(ctx context.Context, node, source fleet.ID) error {
-	own := &helmv2.HelmReleaseList{}
-	err := list(ctx, r.live, own, "HelmReleases", client.MatchingLabels{
-		appliedByNameLabel: node.Name, appliedByNamespaceLabel: node.Namespace,
-	})
+	own, err := r.appliedReleases(ctx, node)
 	if notInstalled(err) {
 		r.helmGone = true
 		return nil
@@ -117,7 +116,7 @@ func (r *rereading) nodeReleases(ctx context.Context, node, source fleet.ID) err
 	if err != nil {
 		return err
 	}
-	for _, hr := range pointers(own.Items) {
+	for _, hr := range own {
 		r.releases[client.ObjectKeyFromObject(hr)] = &hr
 		if err := r.chartsOf(ctx, hr); err != nil {
 			return err
@@ -137,6 +136,19 @@ func (r *rereading) nodeReleases(ctx context.Context, node, source fleet.ID) err
 		}
 	}
 	return nil
+}
+
+// appliedReleases lists the releases that carry the labels of a node. A name that is
+// too long for a label is on none, and must not be asked for.
+func (r *rereading) appliedReleases(ctx context.Context, node fleet.ID) ([]*helmv2.HelmRelease, error) {
+	if len(validation.IsValidLabelValue(node.Name)) > 0 {
+		return nil, nil
+	}
+	own := &helmv2.HelmReleaseList{}
+	err := list(ctx, r.live, own, "HelmReleases", client.MatchingLabels{
+		appliedByNameLabel: node.Name, appliedByNamespaceLabel: node.Namespace,
+	})
+	return pointers(own.Items), err
 }
 
 // chartsOf reads the chart of a release, wherever it may be.
@@ -172,8 +184,14 @@ func wantedCharts(hr *helmv2.HelmRelease) []types.NamespacedName {
 	return nil
 }
 
-// reread reads an object live, into into and among the fresh ones.
+// reread reads an object live, into into and among the fresh ones. A reference may
+// hold a name that no object can have: a client refuses to ask for it, and one such
+// reference must not stop the judgement of everybody else.
 func reread[T client.Object](ctx context.Context, live client.Reader, among fresh[T], into T, name types.NamespacedName) error {
+	if !possible(name) {
+		among[name] = nil
+		return nil
+	}
 	err := live.Get(ctx, name, into)
 	switch {
 	case err == nil:
@@ -184,4 +202,14 @@ func reread[T client.Object](ctx context.Context, live client.Reader, among fres
 		return fmt.Errorf("failed to read %T %q: %w", into, name, err)
 	}
 	return nil
+}
+
+// possible tells whether an object may have the name, as far as that can be asked.
+func possible(name types.NamespacedName) bool {
+	for _, part := range []string{name.Namespace, name.Name} {
+		if part == "" || len(path.IsValidPathSegmentName(part)) > 0 {
+			return false
+		}
+	}
+	return true
 }
