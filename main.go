@@ -36,6 +36,7 @@ import (
 	wavefrontv1 "github.com/isometry/wavefront-controller/api/wavefront/v1alpha1"
 	"github.com/isometry/wavefront-controller/internal/controller"
 	fluxappcontroller "github.com/isometry/wavefront-controller/internal/fluxapp/controller"
+	"github.com/isometry/wavefront-controller/internal/lease"
 	"github.com/isometry/wavefront-controller/internal/refs"
 	"github.com/isometry/wavefront-controller/internal/report"
 )
@@ -78,6 +79,8 @@ func run(ctx context.Context, opts *options, log logr.Logger) error {
 	if err != nil {
 		return err
 	}
+	// The lock has a configuration of its own by now: it must write without a lease.
+	cfg.Wrap(lease.Transport(guard))
 	mgr, err := ctrl.NewManager(cfg, managerOptions(opts, gates, scheme, lock))
 	if err != nil {
 		return fmt.Errorf("failed to create the manager: %w", err)

@@ -147,6 +147,12 @@ func TestMoveRefused(t *testing.T) {
 			move:     advance,
 			expected: NotLeader, err: errNoLease,
 		},
+		{
+			name:     "the lease runs out on the way",
+			after:    func(_ *WithT, w *world) { w.expires, w.refuse = true, errNoLease },
+			move:     advance,
+			expected: NotLeader, writes: 1, err: errNoLease,
+		},
 		{name: "another pin than was evaluated", move: move(fleet.Advance, commitC, commitB), expected: Stale},
 		{
 			name:     "a change that the process has seen since",

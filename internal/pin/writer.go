@@ -149,6 +149,9 @@ func (w *Writer) fail(r Result, g *sourcev1.GitRepository, err error) Result {
 		r.Outcome = Stale
 	case apierrors.IsNotFound(err):
 		r.Outcome = Gone
+	case w.Lease() != nil:
+		// It ran out on the way: nobody's failure.
+		r.Outcome, r.Err = NotLeader, err
 	default:
 		r.Outcome, r.Err = Failed, err
 		if !errors.Is(err, context.Canceled) {

@@ -30,6 +30,8 @@ type world struct {
 	lease error
 	// refuse is what the server answers to every write of the Writer.
 	refuse error
+	// expires: the lease runs out while the server thinks.
+	expires bool
 	// writes counts what the Writer sent.
 	writes int
 }
@@ -76,6 +78,9 @@ type counting struct {
 
 func (c *counting) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 	c.w.writes++
+	if c.w.expires {
+		c.w.lease = errNoLease
+	}
 	if c.w.refuse != nil {
 		return c.w.refuse
 	}
