@@ -12,6 +12,7 @@ import (
 
 	wavefrontv1 "github.com/isometry/wavefront-controller/api/wavefront/v1alpha1"
 	"github.com/isometry/wavefront-controller/internal/fleet"
+	"github.com/isometry/wavefront-controller/internal/pin"
 )
 
 // TestUntold: what an earlier process admitted without living to tell of it is
@@ -96,6 +97,60 @@ func TestWriteFails(t *testing.T) {
 	r.Expect(r.inbox.take("GitRepository")).To(ConsistOf(HaveSuffix("PinFailed"), HaveSuffix("InitialPin")))
 	r.mustPass("fleet")
 	r.Expect(r.writes).To(HaveKeyWithValue("apply", 2))
+}
+
+// TestFailuresAreForgiven: a source that could not be written is in trouble for as
+// long as there is something to write, and no longer.
+func TestFailuresAreForgiven(t *testing.T) {
+	t.Parallel()
+	unhealthy := func(r *rig) int {
+		r.mustPass("fleet")
+		return r.wavefront("fleet").Status.Nodes.Unhealthy
+	}
+	t.Run("the candidate is gone again", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t, fleetOfOne(wavefrontv1.ModeEnforce)...)
+		r.mustPass("fleet")
+		r.see()
+		r.refuse = func(obj client.Object) error {
+			if obj == nil {
+				return errRefused
+			}
+			return nil
+		}
+		for range 3 {
+			m := fleet.Move{Kind: fleet.Advance, Source: idOf("app"), From: shaA, To: shaB}
+			r.Expect(r.wavefronts.Writer.Move(t.Context(), m, r.source("app"), "fleet").Outcome).To(Equal(pin.Failed))
+		}
+		r.clock.Step(2 * time.Second)
+		result, err := r.pass("fleet")
+		r.Expect(err).NotTo(HaveOccurred())
+		r.Expect(r.wavefront("fleet").Status.Nodes.Unhealthy).To(Equal(1))
+		r.Expect(result.RequeueAfter).To(BeNumerically("<=", batchWindow))
+		r.Expect(unhealthy(r)).To(BeZero())
+	})
+	t.Run("a hold that can't be shared, and then need not be", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t, fleetOfOne(wavefrontv1.ModeEnforce)...)
+		r.mustPass("fleet")
+		r.edit(r.source("app"), `{"spec":{"ref":{"commit":"`+shaB+`"}}}`)
+		r.refuse = func(obj client.Object) error {
+			if obj == nil {
+				return errRefused
+			}
+			return nil
+		}
+		for range 3 {
+			_, err := r.react("app")
+			r.Expect(err).To(MatchError(errRefused))
+		}
+		for range 3 {
+			r.Expect(unhealthy(r)).To(Equal(1), "there is still something to write")
+		}
+		r.edit(r.wavefront("fleet"), `{"spec":{"mode":"Shadow"}}`)
+		unhealthy(r)
+		r.Expect(unhealthy(r)).To(BeZero(), "Shadow writes nothing")
+	})
 }
 
 // TestReaction: a pin that vanishes is put back outside of the passes, and a pass

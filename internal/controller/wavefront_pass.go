@@ -44,6 +44,7 @@ func (r *WavefrontReconciler) pass(ctx context.Context, s *scope, wf *wavefrontv
 	if err != nil {
 		return report.Pass{}, 0, err
 	}
+	again = soonest(again, r.forgive(wf, j))
 	return report.Pass{
 		Evaluation:        j.ev,
 		Outcomes:          append(outcomes, r.ledger.take(wf.Name)...),

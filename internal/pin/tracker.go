@@ -220,6 +220,9 @@ func (t *Tracker) failed(g *sourcev1.GitRepository) {
 	}
 }
 
+// Forgive forgets failed writes that nothing is left of to be written.
+func (t *Tracker) Forgive(g *sourcev1.GitRepository) { t.succeeded(g) }
+
 func (t *Tracker) succeeded(g *sourcev1.GitRepository) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
