@@ -10,8 +10,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // KeepVariable, set to anything, has tests leave their data folder in place, and say
@@ -68,6 +70,8 @@ var shared struct {
 //	func TestMain(m *testing.M) { os.Exit(env.Main(m, env.Options{})) }
 func Main(m *testing.M, options Options) int {
 	shared.inMain, shared.options = true, options
+	// Clients complain where no logger was set. One that was set before stays.
+	ctrllog.SetLogger(logr.Discard())
 	code := m.Run()
 	shared.Lock()
 	defer shared.Unlock()

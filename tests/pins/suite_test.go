@@ -11,13 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/yaml"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -29,10 +27,7 @@ import (
 	testfleet "github.com/isometry/wavefront-controller/tests/fleet"
 )
 
-func TestMain(m *testing.M) {
-	ctrllog.SetLogger(logr.Discard())
-	os.Exit(env.Main(m, env.Options{Audit: true}))
-}
+func TestMain(m *testing.M) { os.Exit(env.Main(m, env.Options{Audit: true})) }
 
 const (
 	// patience is how long anything may take on a busy machine.
