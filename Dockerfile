@@ -14,8 +14,9 @@ COPY *.go ./
 COPY api/ api/
 COPY internal/ internal/
 
-ARG TARGETOS=linux
-ARG TARGETARCH=amd64
+# Of the platform that is built for. A default here would win over it.
+ARG TARGETOS
+ARG TARGETARCH
 ARG VERSION=dev
 
 # Static, and the same bytes wherever it is built.

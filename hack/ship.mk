@@ -83,7 +83,7 @@ api-docs: ## Generate the API reference
 ##@ Tests
 
 # Modules of their own, each for what must stay out of the project's go.mod.
-TEST_MODULES := hack/image tests/chart
+TEST_MODULES := hack/image tests/chart tests/dockerfile
 
 .PHONY: test-modules
 test-modules: ## Run the tests of the modules beside the project's (called by test)
