@@ -4,6 +4,7 @@
 package chart
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -142,6 +143,32 @@ func TestPodMonitorIsTheOverlays(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(shipped).To(HaveLen(1))
 	g.Expect(rendered.Object).To(Equal(shipped[0].Object))
+}
+
+// TestReplicasHaveABudget finds one for several replicas, which selects the pods of the
+// Deployment, and none for one.
+func TestReplicasHaveABudget(t *testing.T) {
+	t.Parallel()
+	for replicas, want := range map[int]bool{0: false, 1: false, 2: true} {
+		t.Run(fmt.Sprint(replicas), func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			manifest, _, err := render(t, fmt.Sprintf("replicas: %d", replicas))
+			g.Expect(err).NotTo(HaveOccurred())
+			rendered := decode(t, manifest)
+			budget := rendered["PodDisruptionBudget/"+namespace+"/wavefront-controller"]
+			if !want {
+				g.Expect(budget).To(BeNil())
+				return
+			}
+			g.Expect(budget).NotTo(BeNil())
+			selector, _, err := unstructured.NestedMap(budget.Object, "spec", "selector")
+			g.Expect(err).NotTo(HaveOccurred())
+			selected, _, err := unstructured.NestedMap(rendered["Deployment/"+namespace+"/wavefront-controller"].Object, "spec", "selector")
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(selector).To(Equal(selected))
+		})
+	}
 }
 
 // TestDefinitionsAreKept finds Helm's policy on every definition, and on nothing else.

@@ -44,6 +44,7 @@ var effects = map[string]struct{ values, want, gone string }{
 	"nodeSelector":               {values: "nodeSelector: {pool: system}", want: "pool: system"},
 	"tolerations":                {values: "tolerations: [{key: dedicated}]", want: "- key: dedicated"},
 	"affinity":                   {values: "affinity: {nodeAffinity: {}}", want: "nodeAffinity: {}"},
+	"topologySpreadConstraints":  {values: "topologySpreadConstraints: [{maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: ScheduleAnyway}]", want: "topologyKey: kubernetes.io/hostname"},
 }
 
 // TestEveryValueHasAnEffect renders each value alone; each documented value must be
@@ -103,6 +104,7 @@ func TestSchemaRefuses(t *testing.T) {
 		{name: "level", values: "log: {level: loud}", wantErr: "level"},
 		{name: "digest", values: "image: {digest: abc}", wantErr: "digest"},
 		{name: "replicas", values: "replicas: -1", wantErr: "replicas"},
+		{name: "spread", values: "topologySpreadConstraints: [{maxSkew: 1}]", wantErr: "topologyKey"},
 		{name: "argument", values: "extraArgs: ['concurrent=9']", wantErr: "extraArgs"},
 		{name: "gate", values: "featureGates: {FluxApp: 'yes'}", wantErr: "FluxApp"},
 		{name: "interval", values: "podMonitor: {interval: soon}", wantErr: "interval"},
