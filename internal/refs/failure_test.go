@@ -114,6 +114,23 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 	w.Expect(kind).To(BeEmpty())
 }
 
+// TestPausesEnd: a host remembers whom it wanted to wait for as long as that lasts,
+// also where nobody uses the credentials any more.
+func TestPausesEnd(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.fail("https://h/a", &Error{Kind: fault.Throttled, RetryAfter: time.Minute})
+	keep := target("keep", "https://h/keep", 0)
+	for i := range 20 {
+		w.Sync("fleet", schedule(), []Target{keep, target("a", "https://h/a", 0, secret(fmt.Sprint("secret-", i)))})
+		w.run()
+		w.pass(90*time.Second, 30*time.Second)
+	}
+	for _, e := range w.endpoints {
+		w.Expect(len(e.pauses)).To(BeNumerically("<=", 2))
+	}
+}
+
 func TestHostThatFailsAsAWhole(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -5,6 +5,7 @@ package refs
 
 import (
 	"container/heap"
+	"maps"
 	"time"
 
 	"github.com/isometry/wavefront-controller/internal/fleet"
@@ -125,6 +126,7 @@ func (o *Observer) heard(j *job, err *Error, now fleet.Instant) {
 	case !err.Answered():
 		return
 	case err.RetryAfter > 0:
+		maps.DeleteFunc(e.pauses, func(_ credentialKey, p pause) bool { return p.until <= now.At })
 		e.pauses[r.key.credentialKey] = pause{now.At + min(err.RetryAfter, longestPause), err}
 	}
 	if e.down {

@@ -204,6 +204,8 @@ func (o *Observer) finish(j *job, a answer, err *Error) {
 	delete(o.busy, r.key.url)
 	if r.host.running--; r.host.remotes == 0 && r.host.running == 0 {
 		delete(o.hosts, r.host.name)
+		// The request was counted after nobody wanted the host any more.
+		o.forget(r.host.name)
 	}
 	r.endpoint.probing = r.endpoint.probing && !j.probe
 	if err != nil && err.Kind == fault.Canceled {

@@ -169,6 +169,29 @@ func TestLateAnswerIsDropped(t *testing.T) {
 	w.Expect(err).NotTo(HaveOccurred())
 }
 
+// TestLateAnswerLeavesNoMetrics: a request that ends after its host was forgotten has
+// counted something about it, which must go too.
+func TestLateAnswerLeavesNoMetrics(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	release := make(chan struct{})
+	w.block = func(context.Context, string) { <-release }
+	var forgotten []int
+	w.forget = func(host string) {
+		w.Expect(host).To(Equal("h"))
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		forgotten = append(forgotten, w.running["h"])
+	}
+	w.Sync("fleet", schedule(), []Target{target("a", "https://h/a", 0)})
+	w.Eventually(func() int { w.mu.Lock(); defer w.mu.Unlock(); return w.running["h"] }).Should(Equal(1))
+	w.Forget("fleet")
+	close(release)
+	w.jobs.Wait()
+	w.Expect(forgotten).To(Equal([]int{1, 0}))
+	w.Expect(w.hosts).To(BeEmpty())
+}
+
 func TestRefresh(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
