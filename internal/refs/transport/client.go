@@ -15,12 +15,18 @@ import (
 // interval between two listings.
 const idle = 5 * time.Minute
 
+// silence is the default of Options.Silence.
+const silence = 30 * time.Second
+
 // Options of a Client.
 type Options struct {
 	// SSHKexAlgos and SSHHostKeyAlgos restrict SSH connections; empty leaves
 	// the library's defaults and the key types in known_hosts.
 	SSHKexAlgos     []string
 	SSHHostKeyAlgos []string
+	// Silence is after how long without a sign of life an HTTP/2 connection is
+	// checked; it is closed if there is none for half as long again. 30s if zero.
+	Silence time.Duration
 	// Limits of one answer; wire.DefaultLimits if zero.
 	Limits wire.Limits
 	// Now is the time of day; time.Now if nil.
@@ -37,6 +43,9 @@ type Client struct {
 func New(o Options) *Client {
 	if o.Limits == (wire.Limits{}) {
 		o.Limits = wire.DefaultLimits
+	}
+	if o.Silence == 0 {
+		o.Silence = silence
 	}
 	if o.Now == nil {
 		o.Now = time.Now

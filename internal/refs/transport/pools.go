@@ -98,6 +98,10 @@ func (p *httpPools) newClient(c *auth.Credentials, certificates []tls.Certificat
 		MaxIdleConnsPerHost:    maxIdlePerHost,
 		MaxResponseHeaderBytes: maxHeaderBytes,
 		ForceAttemptHTTP2:      true,
+		// All listings of a host share one connection. Where a firewall drops it
+		// without a word, each would time out on it until the kernel gives up,
+		// which takes a quarter of an hour.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: p.options.Silence, PingTimeout: p.options.Silence / 2},
 		// A compressed answer would make its limits meaningless.
 		DisableCompression: true,
 		OnProxyConnectResponse: func(_ context.Context, _ *url.URL, _ *http.Request, response *http.Response) error {

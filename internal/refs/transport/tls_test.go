@@ -12,6 +12,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"io"
 	"math/big"
 	"net"
@@ -19,6 +20,8 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -285,4 +288,92 @@ func TestForwardProxy(t *testing.T) {
 		g.Expect(err.Error()).To(ContainSubstring("the proxy"))
 		g.Expect(err.Error()).NotTo(ContainSubstring(secretWord))
 	})
+}
+
+// gate passes connections on to an address, until it is told to swallow what those
+// send that are there.
+type gate struct {
+	net.Listener
+	swallow atomic.Int64
+	opened  atomic.Int64
+}
+
+func openGate(t *testing.T, to string) *gate {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &gate{Listener: listener}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go g.pass(t, conn, to, g.opened.Add(1))
+		}
+	}()
+	return g
+}
+
+func (g *gate) pass(t *testing.T, conn net.Conn, to string, number int64) {
+	there, err := net.Dial("tcp", to)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	t.Cleanup(func() { _ = errors.Join(conn.Close(), there.Close()) })
+	go func() { _, _ = io.Copy(conn, there) }()
+	buffer := make([]byte, 4096)
+	for {
+		n, err := conn.Read(buffer)
+		if err != nil {
+			return
+		}
+		if number > g.swallow.Load() {
+			_, _ = there.Write(buffer[:n])
+		}
+	}
+}
+
+// TestSilentConnectionIsReplaced: a connection that leads nowhere any more is given up
+// although there is always somebody who waits for an answer on it.
+func TestSilentConnectionIsReplaced(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	ca := newAuthority(t)
+	commit := strings.Repeat("1", 40)
+	server := serveTLS(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor == 2 {
+			_, _ = io.WriteString(w, "003d"+commit+" refs/heads/main\n0000")
+		}
+	}), &tls.Config{Certificates: []tls.Certificate{ca.issue("127.0.0.1", time.Now().Add(time.Hour))}})
+	gate := openGate(t, strings.TrimPrefix(server, "https://"))
+
+	c := transport.New(transport.Options{Silence: 50 * time.Millisecond})
+	t.Cleanup(c.Close)
+	list := func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		_, err := c.List(ctx, credentials(t, "https://"+gate.Addr().String()+"/repo", auth.HTTP{CA: ca.bundle}), names("refs/heads/main"))
+		return err
+	}
+	g.Expect(list()).To(Succeed())
+	gate.swallow.Store(1)
+	var busy sync.WaitGroup
+	failures := atomic.Int64{}
+	for range 4 {
+		busy.Go(func() {
+			for list() != nil && t.Context().Err() == nil {
+				if failures.Add(1) > 40 {
+					t.Error("it keeps the connection")
+					return
+				}
+			}
+		})
+	}
+	busy.Wait()
+	g.Expect(gate.opened.Load()).To(BeNumerically(">=", 2))
 }
