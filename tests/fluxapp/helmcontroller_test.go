@@ -274,7 +274,7 @@ func (d *helmController) fetchChart(ctx context.Context, release *helmv2.HelmRel
 	if err != nil {
 		return metadata{}, err
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	return readChart(response.Body)
 }
 

@@ -70,6 +70,9 @@ func (c *cluster) process() *Reconciler {
 			}
 			return c.write(func() error { return w.Patch(ctx, obj, patch, opts...) })
 		},
+		Apply: func(ctx context.Context, w client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+			return c.write(func() error { return w.Apply(ctx, obj, opts...) })
+		},
 		SubResourcePatch: func(ctx context.Context, w client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
 			return c.write(func() error { return w.SubResource(sub).Patch(ctx, obj, patch, opts...) })
 		},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	fluxcontroller "github.com/fluxcd/pkg/runtime/controller"
+	"github.com/fluxcd/pkg/runtime/jitter"
 	"github.com/fluxcd/pkg/runtime/patch"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	kubeevents "k8s.io/client-go/tools/events"
@@ -128,10 +129,10 @@ func (r *Reconciler) forget(key client.ObjectKey) {
 }
 
 // resultOf has a FluxApp whose credentials hang on a ServiceAccount looked at
-// once an interval: ServiceAccounts are not watched.
+// once an interval, jittered as Flux's are: ServiceAccounts are not watched.
 func resultOf(app *fluxappv1.FluxApp) ctrl.Result {
 	if app.Spec.ServiceAccountName == "" {
 		return ctrl.Result{}
 	}
-	return ctrl.Result{RequeueAfter: app.GetInterval().Duration}
+	return jitter.JitteredRequeueInterval(ctrl.Result{RequeueAfter: app.GetInterval().Duration})
 }

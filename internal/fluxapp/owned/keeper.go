@@ -217,8 +217,7 @@ func (k *Keeper) applyOne(ctx context.Context, want *unstructured.Unstructured, 
 		return false, nil
 	}
 	// The resource manager compares everything but owner references.
-	err = s.Patch(ctx, want.DeepCopy(), client.Apply, client.ForceOwnership, client.FieldOwner(k.owner.Field))
-	if err != nil {
+	if err := s.own(ctx, want.DeepCopy(), k.owner.Field); err != nil {
 		return false, fmt.Errorf("failed to own %s: %w", subject(want), err)
 	}
 	return true, nil

@@ -51,6 +51,10 @@ func newBench(objects ...client.Object) *bench {
 			}
 			return answerAsServer(ctx, c, obj, opts)
 		},
+		Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+			b.requests++
+			return c.Apply(ctx, obj, opts...)
+		},
 	})
 	b.keeper = owned.NewKeeper(counted, counted, ssa.Owner{Field: "keeper", Group: "keeper.test"})
 	return b

@@ -43,3 +43,14 @@ func (s *session) Patch(ctx context.Context, obj client.Object, patch client.Pat
 	}
 	return nil
 }
+
+// own applies the object as the field manager's, and notes the answer.
+func (s *session) own(ctx context.Context, obj *unstructured.Unstructured, manager string) error {
+	// The answer is read into the object.
+	err := s.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), client.ForceOwnership, client.FieldOwner(manager))
+	if err != nil {
+		return err
+	}
+	s.live[refOf(obj)] = obj
+	return nil
+}
