@@ -4,6 +4,7 @@
 package controller
 
 import (
+	"cmp"
 	"time"
 
 	wavefrontv1 "github.com/isometry/wavefront-controller/api/wavefront/v1alpha1"
@@ -54,10 +55,14 @@ func targets(j *judgement) []refs.Target {
 			ranks[n.Source] = max(ranks[n.Source], n.Wave)
 		}
 	}
-	all := make([]refs.Target, 0, len(ranks))
+	all, known := make([]refs.Target, 0, len(ranks)), sourcesByID(&j.in)
 	for _, g := range j.snap.GitRepositories {
 		if rank, wanted := ranks[sourceID(g)]; wanted {
-			all = append(all, refs.Target{Source: sourceID(g), Repository: g, Rank: rank})
+			s := known[sourceID(g)]
+			all = append(all, refs.Target{
+				Source: s.ID, Repository: g, Rank: rank, Pin: cmp.Or(s.Pin, s.VirtualPin),
+				Previous: fleet.Commit(g.Annotations[wavefrontv1.PreviousPinAnnotation]),
+			})
 		}
 	}
 	return all

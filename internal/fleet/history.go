@@ -3,7 +3,10 @@
 
 package fleet
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // historySize is how many values of a ref are remembered: enough to recognise a
 // lagging replica of a busy branch, and constant in memory.
@@ -34,6 +37,28 @@ type History struct {
 	replaced []Revision
 	// doubt is the first listing that returned a replaced value.
 	doubt *Listing
+	// pinned is what is pinned from the ref.
+	pinned Revision
+}
+
+// Pinned says what is pinned from the ref now. A pin was the ref's value once,
+// whoever saw it, so it counts among those that were replaced as soon as something
+// else is seen or pinned: otherwise a process that has just started would take a
+// lagging replica's word for a reset.
+func (h *History) Pinned(pin Revision) {
+	if pin == "" || pin.Same(h.pinned) {
+		return
+	}
+	h.replaced, h.pinned = h.forgo(h.replaced, h.pinned), pin
+}
+
+// forgo adds a value to those that were replaced, unless it is the latest.
+func (h *History) forgo(replaced []Revision, r Revision) []Revision {
+	if r == "" || contains(replaced, r) || (h.latest != nil && h.latest.Commit.Same(r)) {
+		return replaced
+	}
+	replaced = append(replaced[:len(replaced):len(replaced)], r)
+	return replaced[max(0, len(replaced)-historySize):]
 }
 
 // Latest returns the observation that counts for url and ref; nil if there is
@@ -50,8 +75,13 @@ func (h *History) Latest(url, ref string) *Observation {
 // another URL or ref starts a new history.
 func (h *History) Accept(l Listing, interval time.Duration) bool {
 	switch {
-	case h.latest == nil || h.latest.URL != l.URL || h.latest.Ref != l.Ref:
-		*h = History{latest: l.observation(l)}
+	case h.latest != nil && (h.latest.URL != l.URL || h.latest.Ref != l.Ref):
+		*h = History{latest: l.observation(l), pinned: h.pinned}
+		return true
+	case h.latest == nil && h.doubtful(l, interval):
+		return false
+	case h.latest == nil:
+		h.replace(l)
 		return true
 	case !l.Started.After(h.latest.Started, 0):
 		return false
@@ -85,17 +115,15 @@ func (h *History) doubtful(l Listing, interval time.Duration) bool {
 // replace makes the listing the latest observation and remembers what it
 // replaced.
 func (h *History) replace(l Listing) {
-	kept := h.replaced[:0:0]
-	for _, r := range h.replaced {
-		if !r.Same(l.Commit) && !r.Same(h.latest.Commit) {
-			kept = append(kept, r)
-		}
+	before := h.latest
+	h.latest, h.doubt = l.observation(l), nil
+	kept := slices.DeleteFunc(slices.Clone(h.replaced), l.Commit.Same)
+	kept = h.forgo(kept, h.pinned)
+	if before != nil {
+		// The latest to be replaced is the last to be forgotten.
+		kept = h.forgo(slices.DeleteFunc(kept, before.Commit.Same), before.Commit)
 	}
-	kept = append(kept, h.latest.Commit)
-	if extra := len(kept) - historySize; extra > 0 {
-		kept = kept[extra:]
-	}
-	h.replaced, h.doubt, h.latest = kept, nil, l.observation(l)
+	h.replaced = kept
 }
 
 // observation makes an observation first seen at the listing first.

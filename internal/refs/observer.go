@@ -35,6 +35,10 @@ type Target struct {
 	// Rank orders a sweep: higher ranks (leaves) are listed before lower ones
 	// (roots), which makes most listings for the freshness rule unnecessary.
 	Rank int
+	// Pin is what is pinned now (in Shadow, what would be), Previous what that
+	// replaced by its record; empty where there is none. Both were values of the
+	// ref, seen by an earlier process perhaps.
+	Pin, Previous fleet.Revision
 }
 
 // Schedule is the poll policy of one Wavefront.

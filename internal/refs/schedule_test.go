@@ -319,6 +319,30 @@ func TestReplacedValueMustLast(t *testing.T) {
 	w.Expect(commit).To(Equal(fleet.Revision(commitA)), "a reset is merely slower")
 }
 
+// TestPinMustBeOutlasted: a process that has just started does not take a lagging
+// replica's word for a reset to what was pinned before.
+func TestPinMustBeOutlasted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	admitted := target("a", "https://h/a", 0)
+	admitted.Pin, admitted.Previous = commitB, commitA
+	w.Sync("fleet", schedule(), []Target{admitted})
+	w.run()
+	commit, kind := w.observed("a", "https://h/a")
+	w.Expect(commit).To(BeEmpty(), "the replica lags")
+	w.Expect(kind).To(BeEmpty())
+	w.set("https://h/a", commitB)
+	w.pass(95*time.Second, time.Second)
+	commit, _ = w.observed("a", "https://h/a")
+	w.Expect(commit).To(Equal(fleet.Revision(commitB)))
+
+	// Somebody resets it.
+	w.set("https://h/a", commitA)
+	w.pass(200*time.Second, time.Second)
+	commit, _ = w.observed("a", "https://h/a")
+	w.Expect(commit).To(Equal(fleet.Revision(commitA)))
+}
+
 func TestMembership(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

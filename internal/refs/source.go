@@ -76,6 +76,10 @@ func (o *Observer) target(w *wave, t Target, now fleet.Instant) bool {
 		o.trigger(s, now)
 	}
 	s.requestedAt = requestedAt
+	if s.history.Latest(s.remote.key.url, s.ref) == nil {
+		s.history.Pinned(t.Previous)
+	}
+	s.history.Pinned(t.Pin)
 	s.ranks[w.name] = t.Rank
 	w.members[t.Source] = true
 	return true
