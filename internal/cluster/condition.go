@@ -12,7 +12,9 @@ import (
 	"github.com/isometry/wavefront-controller/internal/fleet"
 )
 
-// ready returns the Ready condition; the zero Condition where there is none.
+// ready returns the Ready condition; the zero Condition where there is none. Others
+// than those who may read the object are told what it says, so URLs lose their user
+// information.
 func ready(conditions []metav1.Condition) fleet.Condition {
 	c := apimeta.FindStatusCondition(conditions, fluxmeta.ReadyCondition)
 	if c == nil {
@@ -21,7 +23,7 @@ func ready(conditions []metav1.Condition) fleet.Condition {
 	return fleet.Condition{
 		Status:             fleet.Status(c.Status),
 		Reason:             c.Reason,
-		Message:            c.Message,
+		Message:            fleet.PublicText(c.Message),
 		ObservedGeneration: c.ObservedGeneration,
 		Since:              c.LastTransitionTime.Time,
 	}

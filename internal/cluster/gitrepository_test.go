@@ -102,3 +102,14 @@ func TestSource(t *testing.T) {
 		})
 	}
 }
+
+// TestConditionsHideUserInformation: what Flux says of a source is passed on to people
+// who may not read the source.
+func TestConditionsHideUserInformation(t *testing.T) {
+	t.Parallel()
+	s := Source(aGitRepository(func(g *sourcev1.GitRepository) {
+		g.Status.Conditions = readyCondition(metav1.ConditionFalse)
+		g.Status.Conditions[0].Message = "unable to clone 'https://user:secret@git.example.com/repo': refused"
+	}))
+	NewWithT(t).Expect(s.Ready.Message).To(Equal("unable to clone 'https://git.example.com/repo': refused"))
+}

@@ -6,6 +6,7 @@ package fleet
 import (
 	"net/url"
 	"strings"
+	"unicode"
 )
 
 // PublicURL returns a git URL without user information, fit to be written down
@@ -22,4 +23,27 @@ func PublicURL(raw string) string {
 		return raw[strings.LastIndex(raw, "@")+1:]
 	}
 	return scheme + "://" + rest[strings.LastIndex(rest, "@")+1:]
+}
+
+// PublicText returns a text without user information in the URLs that it quotes:
+// source-controller, for one, says what it can't clone by the URL as it is written.
+func PublicText(text string) string {
+	if !strings.Contains(text, "@") {
+		return text
+	}
+	var public strings.Builder
+	for {
+		before, rest, more := strings.Cut(text, "://")
+		public.WriteString(before)
+		if !more {
+			return public.String()
+		}
+		public.WriteString("://")
+		end := strings.IndexFunc(rest, unicode.IsSpace)
+		if end < 0 {
+			end = len(rest)
+		}
+		// As with a URL that can't be parsed: better to lose part of a path.
+		text = rest[strings.LastIndex(rest[:end], "@")+1:]
+	}
 }

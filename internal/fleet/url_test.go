@@ -28,3 +28,21 @@ func TestPublicURL(t *testing.T) {
 		})
 	}
 }
+
+func TestPublicText(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"":                              "",
+		"nothing to hide":               "nothing to hide",
+		"main@sha1:abc":                 "main@sha1:abc",
+		"at https://host/a@b c@d":       "at https://b c@d",
+		"see https://host/repo":         "see https://host/repo",
+		"https://u:p@host/repo":         "https://host/repo",
+		"'https://u:p@h/a': https://t@": "'https://h/a': https://",
+		"unable to clone 'https://user:pa/s'w@ord@host/repo': authentication required by ops@example.com": "unable to clone 'https://host/repo': authentication required by ops@example.com",
+		"ssh://git@host\nhttp://u:p@host": "ssh://host\nhttp://host",
+		"a://b@c://d@e":                   "a://e",
+	} {
+		NewWithT(t).Expect(PublicText(text)).To(Equal(want))
+	}
+}
