@@ -7,39 +7,33 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-)
 
-// Metric describes one metric of this package, for the generated table.
-type Metric struct {
-	Name   string
-	Type   string
-	Help   string
-	Labels []string
-}
+	"github.com/isometry/wavefront-controller/internal/metric"
+)
 
 // The metrics of this package. They are documented from these definitions.
 var (
-	metricListTotal = Metric{
+	metricListTotal = metric.Definition{
 		Name: "wavefront_ref_list_total", Type: "counter", Labels: []string{"host", "result"},
 		Help: "Listings of refs by git host and result: success, or the kind of the error.",
 	}
-	metricListFailures = Metric{
+	metricListFailures = metric.Definition{
 		Name: "wavefront_ref_list_failures_total", Type: "counter", Labels: []string{"host"},
 		Help: "Failed listings of refs by git host.",
 	}
-	metricListDuration = Metric{
+	metricListDuration = metric.Definition{
 		Name: "wavefront_ref_list_duration_seconds", Type: "histogram", Labels: []string{"host"},
 		Help: "Duration of listings of refs by git host, failed ones included.",
 	}
-	metricCredentialFailures = Metric{
+	metricCredentialFailures = metric.Definition{
 		Name: "wavefront_credential_read_failures_total", Type: "counter",
 		Help: "Secrets and ServiceAccounts of sources that could not be read from the API server.",
 	}
 )
 
 // Metrics lists the metrics of this package.
-func Metrics() []Metric {
-	return []Metric{metricListTotal, metricListFailures, metricListDuration, metricCredentialFailures}
+func Metrics() []metric.Definition {
+	return []metric.Definition{metricListTotal, metricListFailures, metricListDuration, metricCredentialFailures}
 }
 
 // metrics are the collectors of one Observer.
@@ -49,21 +43,14 @@ type metrics struct {
 	credentialFailures prometheus.Counter
 }
 
-func (m Metric) counterOpts() prometheus.CounterOpts {
-	return prometheus.CounterOpts{Name: m.Name, Help: m.Help}
-}
-
 // newMetrics makes the collectors and registers them where there is somebody to
 // take them.
 func newMetrics(r prometheus.Registerer) *metrics {
 	m := &metrics{
-		total:    prometheus.NewCounterVec(metricListTotal.counterOpts(), metricListTotal.Labels),
-		failures: prometheus.NewCounterVec(metricListFailures.counterOpts(), metricListFailures.Labels),
-		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: metricListDuration.Name, Help: metricListDuration.Help,
-			Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
-		}, metricListDuration.Labels),
-		credentialFailures: prometheus.NewCounter(metricCredentialFailures.counterOpts()),
+		total:              metricListTotal.CounterVec(),
+		failures:           metricListFailures.CounterVec(),
+		duration:           metricListDuration.HistogramVec([]float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}),
+		credentialFailures: metricCredentialFailures.Counter(),
 	}
 	if r != nil {
 		r.MustRegister(m.total, m.failures, m.duration, m.credentialFailures)

@@ -132,7 +132,10 @@ func (a *announcer) shadowAdmissions(ev *fleet.Evaluation) {
 			note:     "would advance the pin" + subject + " from " + short(m.From) + " to " + short(m.To),
 			metadata: revisions(m.From, m.To),
 		})
-		a.metrics.admitted(a.wf, shadowed, a.waited(m.Source, m.To))
+		a.metrics.attempted(a.wf, shadowed)
+		if waited, known := a.waited(m.Source, m.To); known {
+			a.metrics.waited(a.wf, waited)
+		}
 		a.log.Info("would admit revision", "source", path(m.Source), "from", m.From, "to", m.To)
 	}
 }
@@ -210,13 +213,14 @@ func holdCause(h fleet.Hold) string {
 	}
 }
 
-// waited returns for how long the candidate has waited.
-func (a *announcer) waited(source fleet.ID, to fleet.Revision) time.Duration {
-	known, ok := a.memory.pending[source]
-	if !ok || !known.candidate.Same(to) {
-		return 0
+// waited returns for how long the candidate has waited, where that is known: it is
+// not of an admission that an earlier process made and did not live to tell of.
+func (a *announcer) waited(source fleet.ID, to fleet.Revision) (wait time.Duration, known bool) {
+	pending, ok := a.memory.pending[source]
+	if !ok || !pending.candidate.Same(to) {
+		return 0, false
 	}
-	return max(0, a.now.Sub(known.since))
+	return max(0, a.now.Sub(pending.since)), true
 }
 
 // revisions is the metadata of a move.

@@ -30,7 +30,7 @@ func (a *announcer) outcome(o Outcome) {
 	case Failed:
 		a.pinFailed(o)
 	case Conflicted:
-		a.metrics.admitted(a.wf, o.Result, 0)
+		a.metrics.attempted(a.wf, o.Result)
 	case Kept, Released:
 		a.letGo(o)
 	default:
@@ -41,8 +41,12 @@ func (a *announcer) outcome(o Outcome) {
 // admitted announces a pin that was written.
 func (a *announcer) admitted(o Outcome) {
 	delete(a.memory.failed, o.Source)
-	waited := a.waited(o.Source, o.To)
-	a.metrics.admitted(a.wf, o.Result, waited)
+	a.metrics.attempted(a.wf, o.Result)
+	log := a.log.WithValues("source", path(o.Source), "result", o.Result, "from", o.From, "to", o.To)
+	if waited, known := a.waited(o.Source, o.To); known && o.Result == Advanced {
+		a.metrics.waited(a.wf, waited)
+		log = log.WithValues("waited", waited.String())
+	}
 	c := change{
 		eventType: corev1.EventTypeNormal, action: wavefrontv1.ActionPin,
 		source: o.Source, uid: o.UID, metadata: revisions(o.From, o.To),
@@ -61,12 +65,12 @@ func (a *announcer) admitted(o Outcome) {
 		c.reason, c.note = wavefrontv1.PinAdvancedReason, "advanced the pin"+subject+" from "+short(o.From)+" to "+short(o.To)
 	}
 	a.tell(c)
-	a.log.Info("admitted revision", "source", path(o.Source), "result", o.Result, "from", o.From, "to", o.To, "waited", waited.String())
+	log.Info("admitted revision")
 }
 
 // pinFailed announces a failure once for the revision that could not be pinned.
 func (a *announcer) pinFailed(o Outcome) {
-	a.metrics.admitted(a.wf, o.Result, 0)
+	a.metrics.attempted(a.wf, o.Result)
 	if known, ok := a.memory.failed[o.Source]; ok && known == o.To {
 		return
 	}

@@ -139,6 +139,19 @@ func TestAdmissionWaitCountsFromFirstSight(t *testing.T) {
 	h.Expect(h.gauges("wavefront_admission_wait_seconds")).To(Equal(map[string]float64{"Enforce": 90}))
 }
 
+func TestAdmissionWaitThatIsNotKnownIsLeftOut(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, wavefrontv1.ModeEnforce)
+	h.publish(Pass{Evaluation: fleetOf(waiting(settledNode("web", shaA), fleet.Blocker{Reason: fleet.AncestorPending, Ancestor: node("db")}))})
+	// That process admitted the revision and did not live to tell when.
+	h.restart()
+	h.publish(Pass{Evaluation: fleetOf(settledNode("web", shaB)), Outcomes: []Outcome{
+		OutcomeOf(fleet.Move{Kind: fleet.Advance, Source: repo("web"), From: shaA, To: shaB}, nil),
+	}})
+	h.Expect(h.gauges("wavefront_admissions_total")).To(Equal(map[string]float64{"advanced": 1}))
+	h.Expect(h.gauges("wavefront_admission_wait_seconds")).To(BeEmpty())
+}
+
 func TestShadowAdmissionIsToldOncePerCandidate(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, wavefrontv1.ModeShadow)

@@ -10,63 +10,56 @@ import (
 	"k8s.io/utils/clock"
 
 	wavefrontv1 "github.com/isometry/wavefront-controller/api/wavefront/v1alpha1"
+	"github.com/isometry/wavefront-controller/internal/metric"
 )
-
-// Metric describes one metric of this package, for the generated table.
-type Metric struct {
-	Name   string
-	Type   string
-	Help   string
-	Labels []string
-}
 
 // The metrics of this package. They are documented from these definitions.
 var (
-	metricAdmissions = Metric{
+	metricAdmissions = metric.Definition{
 		Name: "wavefront_admissions_total", Type: "counter", Labels: []string{"wavefront", "result"},
 		Help: "Attempts to pin by result: advanced, initial, restored, failed, held (another manager owns the commit), shadow (announced only).",
 	}
-	metricWait = Metric{
+	metricWait = metric.Definition{
 		Name: "wavefront_admission_wait_seconds", Type: "histogram", Labels: []string{"wavefront", "mode"},
 		Help: "Time from the first observation of a revision to its admission, or in Shadow to its announcement.",
 	}
-	metricEvaluation = Metric{
+	metricEvaluation = metric.Definition{
 		Name: "wavefront_evaluation_duration_seconds", Type: "histogram", Labels: []string{"wavefront"},
 		Help: "Duration of evaluations of the fleet.",
 	}
-	metricDropped = Metric{
+	metricDropped = metric.Definition{
 		Name: "wavefront_events_dropped_total", Type: "counter",
 		Help: "Events that could not be queued or delivered.",
 	}
-	metricLag = Metric{
+	metricLag = metric.Definition{
 		Name: "wavefront_node_pin_lag_seconds", Type: "gauge", Labels: []string{"wavefront", "kind", "namespace", "name"},
 		Help: "Time since the revision that a node waits for was first observed; only nodes with such a revision have it.",
 	}
-	metricBlocked = Metric{
+	metricBlocked = metric.Definition{
 		Name: "wavefront_blocked_nodes", Type: "gauge", Labels: []string{"wavefront", "reason"},
 		Help: "Nodes that wait, by reason.",
 	}
-	metricHeld = Metric{
+	metricHeld = metric.Definition{
 		Name: "wavefront_held_nodes", Type: "gauge", Labels: []string{"wavefront", "reason"},
 		Help: "Nodes whose source is not the controller's to move, by reason.",
 	}
-	metricNodes = Metric{
+	metricNodes = metric.Definition{
 		Name: "wavefront_nodes", Type: "gauge", Labels: []string{"wavefront", "state"},
 		Help: "Nodes of the graph by state.",
 	}
-	metricFetchFailures = Metric{
+	metricFetchFailures = metric.Definition{
 		Name: "wavefront_pinned_fetch_failures", Type: "gauge", Labels: []string{"wavefront"},
 		Help: "Pinned sources whose commit source-controller can't fetch at present.",
 	}
-	metricObservationAge = Metric{
+	metricObservationAge = metric.Definition{
 		Name: "wavefront_observation_age_seconds", Type: "gauge", Labels: []string{"wavefront"},
 		Help: "Age of the oldest observation that counts.",
 	}
 )
 
 // Definitions lists the metrics of this package.
-func Definitions() []Metric {
-	return []Metric{
+func Definitions() []metric.Definition {
+	return []metric.Definition{
 		metricAdmissions, metricWait, metricEvaluation, metricDropped, metricLag,
 		metricBlocked, metricHeld, metricNodes, metricFetchFailures, metricObservationAge,
 	}
@@ -88,10 +81,10 @@ type Metrics struct {
 // ages lags and observations at the time of a scrape.
 func NewMetrics(reg prometheus.Registerer, clk clock.PassiveClock) (*Metrics, error) {
 	m := &Metrics{
-		admissions: prometheus.NewCounterVec(metricAdmissions.counter(), metricAdmissions.Labels),
-		wait:       prometheus.NewHistogramVec(metricWait.histogram(waitBuckets), metricWait.Labels),
-		evaluation: prometheus.NewHistogramVec(metricEvaluation.histogram(prometheus.ExponentialBuckets(.001, 2, 14)), metricEvaluation.Labels),
-		dropped:    prometheus.NewCounter(metricDropped.counter()),
+		admissions: metricAdmissions.CounterVec(),
+		wait:       metricWait.HistogramVec(waitBuckets),
+		evaluation: metricEvaluation.HistogramVec(prometheus.ExponentialBuckets(.001, 2, 14)),
+		dropped:    metricDropped.Counter(),
 		pictures:   newPictures(clk),
 	}
 	for _, c := range []prometheus.Collector{m.admissions, m.wait, m.evaluation, m.dropped, m.pictures} {
@@ -102,25 +95,14 @@ func NewMetrics(reg prometheus.Registerer, clk clock.PassiveClock) (*Metrics, er
 	return m, nil
 }
 
-func (d Metric) counter() prometheus.CounterOpts {
-	return prometheus.CounterOpts{Name: d.Name, Help: d.Help}
-}
-
-func (d Metric) histogram(buckets []float64) prometheus.HistogramOpts {
-	return prometheus.HistogramOpts{Name: d.Name, Help: d.Help, Buckets: buckets}
-}
-
-func (d Metric) desc() *prometheus.Desc {
-	return prometheus.NewDesc(d.Name, d.Help, d.Labels, nil)
-}
-
-// admitted counts an attempt, and how long the revision had waited where it was
-// let through.
-func (m *Metrics) admitted(wf *wavefrontv1.Wavefront, result Result, waited time.Duration) {
+// attempted counts an attempt.
+func (m *Metrics) attempted(wf *wavefrontv1.Wavefront, result Result) {
 	m.admissions.WithLabelValues(wf.Name, string(result)).Inc()
-	if result == Advanced || result == shadowed {
-		m.wait.WithLabelValues(wf.Name, string(wf.GetMode())).Observe(waited.Seconds())
-	}
+}
+
+// waited records how long a revision had waited that was let through.
+func (m *Metrics) waited(wf *wavefrontv1.Wavefront, wait time.Duration) {
+	m.wait.WithLabelValues(wf.Name, string(wf.GetMode())).Observe(wait.Seconds())
 }
 
 // evaluated records how long an evaluation took.

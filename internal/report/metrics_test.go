@@ -12,6 +12,7 @@ import (
 
 	wavefrontv1 "github.com/isometry/wavefront-controller/api/wavefront/v1alpha1"
 	"github.com/isometry/wavefront-controller/internal/fleet"
+	"github.com/isometry/wavefront-controller/internal/metric"
 )
 
 func TestGaugesOfAFleet(t *testing.T) {
@@ -70,9 +71,9 @@ func TestEveryMetricIsDefinedAsItIsCollected(t *testing.T) {
 	}})
 	families, err := h.registry.Gather()
 	h.Expect(err).NotTo(HaveOccurred())
-	collected := map[string]Metric{}
+	collected := map[string]metric.Definition{}
 	for _, f := range families {
-		m := Metric{Name: f.GetName(), Help: f.GetHelp(), Type: map[string]string{"COUNTER": "counter", "GAUGE": "gauge", "HISTOGRAM": "histogram"}[f.GetType().String()]}
+		m := metric.Definition{Name: f.GetName(), Help: f.GetHelp(), Type: map[string]string{"COUNTER": "counter", "GAUGE": "gauge", "HISTOGRAM": "histogram"}[f.GetType().String()]}
 		for _, l := range f.GetMetric()[0].GetLabel() {
 			m.Labels = append(m.Labels, l.GetName())
 		}

@@ -82,8 +82,8 @@ type pictures struct {
 func newPictures(clk clock.PassiveClock) *pictures {
 	return &pictures{
 		clock: clk, all: map[string]picture{},
-		lagDesc: metricLag.desc(), blocked: metricBlocked.desc(), held: metricHeld.desc(),
-		nodes: metricNodes.desc(), fetch: metricFetchFailures.desc(), age: metricObservationAge.desc(),
+		lagDesc: metricLag.Desc(), blocked: metricBlocked.Desc(), held: metricHeld.Desc(),
+		nodes: metricNodes.Desc(), fetch: metricFetchFailures.Desc(), age: metricObservationAge.Desc(),
 	}
 }
 

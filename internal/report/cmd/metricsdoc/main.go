@@ -16,6 +16,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/isometry/wavefront-controller/internal/metric"
 	"github.com/isometry/wavefront-controller/internal/refs"
 	"github.com/isometry/wavefront-controller/internal/report"
 )
@@ -76,12 +77,9 @@ func render() ([]byte, error) {
 }
 
 // definitions of all packages, by name.
-func definitions() []report.Metric {
-	all := report.Definitions()
-	for _, m := range refs.Metrics() {
-		all = append(all, report.Metric(m))
-	}
-	slices.SortFunc(all, func(a, b report.Metric) int { return cmp.Compare(a.Name, b.Name) })
+func definitions() []metric.Definition {
+	all := append(report.Definitions(), refs.Metrics()...)
+	slices.SortFunc(all, func(a, b metric.Definition) int { return cmp.Compare(a.Name, b.Name) })
 	return all
 }
 
