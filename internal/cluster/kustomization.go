@@ -4,6 +4,10 @@
 package cluster
 
 import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	fluxmeta "github.com/fluxcd/pkg/apis/meta"
 
@@ -52,7 +56,7 @@ func KustomizationID(namespace, name string) fleet.ID {
 
 func sourceOf(k *kustomizev1.Kustomization) fleet.ID {
 	ref := k.Spec.SourceRef
-	return fleet.ID{Kind: ref.Kind, Namespace: or(ref.Namespace, k.Namespace), Name: ref.Name}
+	return fleet.ID{Kind: ref.Kind, Namespace: bounded(or(ref.Namespace, k.Namespace)), Name: bounded(ref.Name)}
 }
 
 func dependencies(k *kustomizev1.Kustomization) []fleet.ID {
@@ -61,7 +65,7 @@ func dependencies(k *kustomizev1.Kustomization) []fleet.ID {
 	}
 	ids := make([]fleet.ID, 0, len(k.Spec.DependsOn))
 	for _, d := range k.Spec.DependsOn {
-		ids = append(ids, KustomizationID(or(d.Namespace, k.Namespace), d.Name))
+		ids = append(ids, KustomizationID(bounded(or(d.Namespace, k.Namespace)), bounded(d.Name)))
 	}
 	return ids
 }
@@ -76,6 +80,16 @@ func lastReconciliation(k *kustomizev1.Kustomization) *fleet.Reconciliation {
 		Revision:  Revision(latest.Metadata[historyRevisionKey]),
 		At:        latest.LastReconciled.Time,
 	}
+}
+
+// bounded cuts a name that no object can have for its length. Flux does not bound
+// what a reference says, and all of it would end up in the status of the Wavefront,
+// which must not become too large to be written.
+func bounded(name string) string {
+	if len(name) <= validation.DNS1123SubdomainMaxLength {
+		return name
+	}
+	return strings.ToValidUTF8(name[:validation.DNS1123SubdomainMaxLength], "") + "…"
 }
 
 // or returns the value, or the default where it is empty.

@@ -4,8 +4,10 @@
 package cluster
 
 import (
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -114,4 +116,22 @@ func TestNode(t *testing.T) {
 			NewWithT(t).Expect(Node(aKustomization(tt.change), tt.noCrossRefs)).To(Equal(want))
 		})
 	}
+}
+
+// TestReferencesAreBounded: a reference may be of any length, and may not fill the
+// status.
+func TestReferencesAreBounded(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	long := strings.Repeat("ü", 1<<20)
+	n := Node(aKustomization(func(k *kustomizev1.Kustomization) {
+		k.Spec.SourceRef.Name, k.Spec.SourceRef.Namespace = long, long
+		k.Spec.DependsOn = []kustomizev1.DependencyReference{{Name: long, Namespace: long}, {Name: strings.Repeat("n", 253)}}
+	}), false)
+	for _, id := range append(n.DependsOn, n.Source) {
+		g.Expect(len(id.String())).To(BeNumerically("<", 600))
+		g.Expect(utf8.ValidString(id.String())).To(BeTrue())
+	}
+	g.Expect(n.DependsOn[1].Name).To(Equal(strings.Repeat("n", 253)), "it may exist")
+	g.Expect(n.DependsOn[0].Name).To(HaveSuffix("…"), "it can't exist, and still doesn't")
 }
