@@ -10,6 +10,10 @@ import (
 
 const since = " since "
 
+// managerLength is how long the name of a field manager may be. Anybody can write
+// the annotation, and the name goes into events and the status.
+const managerLength = 128
+
 // HeldBy renders the annotation held-by: who pinned the source by hand, and since
 // when.
 func HeldBy(manager string, at time.Time) string {
@@ -21,11 +25,18 @@ func HeldBy(manager string, at time.Time) string {
 func ParseHeldBy(text string) (manager string, at time.Time) {
 	i := strings.LastIndex(text, since)
 	if i < 0 {
-		return text, time.Time{}
+		return nameOf(text), time.Time{}
 	}
 	at, err := time.Parse(time.RFC3339, text[i+len(since):])
 	if err != nil {
-		return text, time.Time{}
+		return nameOf(text), time.Time{}
 	}
-	return text[:i], at
+	return nameOf(text[:i]), at
+}
+
+func nameOf(text string) string {
+	if len(text) <= managerLength {
+		return text
+	}
+	return strings.ToValidUTF8(text[:managerLength], "")
 }

@@ -4,6 +4,7 @@
 package pin
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -106,6 +107,11 @@ func TestHeldBy(t *testing.T) {
 		{name: "no time", text: "somebody", manager: "somebody"},
 		{name: "no real time", text: "somebody since yesterday", manager: "somebody since yesterday"},
 		{name: "nothing", text: "", manager: ""},
+		{name: "too long for a manager", text: strings.Repeat("m", 1<<17), manager: strings.Repeat("m", 128)},
+		{
+			name: "too long for a manager, with a time", text: strings.Repeat("ü", 65) + "m since 2026-03-04T05:06:07Z",
+			manager: strings.Repeat("ü", 64), at: base,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
