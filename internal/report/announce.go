@@ -75,7 +75,7 @@ func (a *announcer) tellFleet(reason wavefrontv1.EventReason, related corev1.Obj
 }
 
 func (a *announcer) send(e Event) {
-	e.Note = cut(e.Note, MaxNote)
+	e.At, e.Note = a.now, cut(e.Note, MaxNote)
 	a.events.Send(e)
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -26,7 +27,7 @@ const (
 	// maxFlush is how long a Delivery that is stopped goes on to deliver what
 	// is queued.
 	maxFlush = 5 * time.Second
-	// retries of a post to notification-controller, after the first attempt.
+	// retries of a delivery, after the first attempt.
 	retries = 3
 )
 
@@ -63,24 +64,26 @@ type Delivery struct {
 	outlets   []*outlet
 }
 
+// sender delivers one event. What it can't deliver it reports to the log of failures.
+type sender func(ctx context.Context, e Event, annotations map[string]string)
+
 // outlet is one receiver with its queue.
 type outlet struct {
-	recorder events.Recorder
-	queue    chan Event
-	// namespaced is set where the receiver refuses cluster-scoped objects.
-	namespaced bool
+	send  sender
+	queue chan Event
+	// workers is how many events are on their way at once.
+	workers int
 }
 
 // NewDelivery returns a Delivery; add it to the manager.
 func NewDelivery(mgr ctrl.Manager, metrics *Metrics, opts DeliveryOptions) (*Delivery, error) {
 	log := mgr.GetLogger().WithName("events")
 	d := newDelivery(metrics, log, opts)
-	api, err := events.NewRecorder(d.failures(), "", wavefrontv1.FieldManager,
-		events.WithManager(mgr), events.WithEventsAPI(events.EventsAPIEventsV1))
+	api, err := newAPIWriter(mgr.GetConfig(), mgr.GetHTTPClient(), d.failures())
 	if err != nil {
-		return nil, fmt.Errorf("failed to create event recorder: %w", err)
+		return nil, err
 	}
-	d.add(api, false, opts.Size)
+	d.add(api.send, apiWorkers, opts.Size)
 	if opts.Address == "" {
 		return d, nil
 	}
@@ -92,7 +95,7 @@ func NewDelivery(mgr ctrl.Manager, metrics *Metrics, opts DeliveryOptions) (*Del
 	if err != nil {
 		return nil, fmt.Errorf("failed to create event recorder for %q: %w", opts.Address, err)
 	}
-	d.add(hook, true, opts.Size)
+	d.add(d.hook(hook), 1, opts.Size)
 	return d, nil
 }
 
@@ -100,13 +103,11 @@ func newDelivery(metrics *Metrics, log logr.Logger, opts DeliveryOptions) *Deliv
 	return &Delivery{metrics: metrics, log: log, objects: opts.Objects, namespace: opts.Namespace}
 }
 
-func (d *Delivery) add(recorder events.Recorder, namespaced bool, size int) {
+func (d *Delivery) add(send sender, workers, size int) {
 	if size <= 0 {
 		size = defaultQueue
 	}
-	d.outlets = append(d.outlets, &outlet{
-		recorder: recorder, namespaced: namespaced, queue: make(chan Event, size),
-	})
+	d.outlets = append(d.outlets, &outlet{send: send, workers: workers, queue: make(chan Event, size)})
 }
 
 // Send queues the event; where a queue is full the event is dropped and counted.
@@ -130,53 +131,64 @@ func (d *Delivery) Start(ctx context.Context) error {
 
 	var workers sync.WaitGroup
 	for _, o := range d.outlets {
-		workers.Go(func() { d.work(ctx, flushed, o) })
+		for range o.workers {
+			workers.Go(func() { d.work(ctx, flushed, o) })
+		}
 	}
 	workers.Wait()
+	for _, o := range d.outlets {
+		d.metrics.drop(len(o.queue))
+	}
 	return nil
 }
 
 // work delivers what comes until ctx ends, and then what is there until flushed
 // ends.
 func (d *Delivery) work(ctx, flushed context.Context, o *outlet) {
-	for {
+	for flushed.Err() == nil {
 		select {
 		case e := <-o.queue:
 			d.deliver(flushed, o, e)
 			continue
+		default:
+		}
+		select {
+		case e := <-o.queue:
+			d.deliver(flushed, o, e)
 		case <-ctx.Done():
+			return
 		}
-		for flushed.Err() == nil && len(o.queue) > 0 {
-			d.deliver(flushed, o, <-o.queue)
-		}
-		d.metrics.drop(len(o.queue))
-		return
 	}
 }
 
 // NeedLeaderElection is true: only the leader has something to tell.
 func (d *Delivery) NeedLeaderElection() bool { return true }
 
-// deliver hands one event to a recorder, which reports failures to its log only.
+// deliver sends one event, with what the cache knows of its objects.
 func (d *Delivery) deliver(ctx context.Context, o *outlet, e Event) {
 	annotations := e.Annotations()
-	regarding, related := e.Regarding, e.Related
-	d.complete(ctx, &regarding, annotations)
-	d.complete(ctx, &related, nil)
-	if o.namespaced {
-		d.place(&regarding)
-		d.place(&related)
+	d.complete(ctx, &e.Regarding, annotations)
+	d.complete(ctx, &e.Related, nil)
+	o.send(ctx, e, annotations)
+}
+
+// hook sends to notification-controller by a recorder of Flux, which reports failures
+// to its log only.
+func (d *Delivery) hook(recorder events.Recorder) sender {
+	return func(_ context.Context, e Event, annotations map[string]string) {
+		var related runtime.Object
+		if e.Related != (corev1.ObjectReference{}) {
+			d.place(&e.Related)
+			related = &e.Related
+		}
+		d.place(&e.Regarding)
+		recorder.AnnotatedEventf(&e.Regarding, related, annotations, e.Type, string(e.Reason), string(e.Action), "%s", e.Note)
 	}
-	if e.Related == (corev1.ObjectReference{}) {
-		o.recorder.AnnotatedEventf(&regarding, nil, annotations, e.Type, string(e.Reason), string(e.Action), "%s", e.Note)
-		return
-	}
-	o.recorder.AnnotatedEventf(&regarding, &related, annotations, e.Type, string(e.Reason), string(e.Action), "%s", e.Note)
 }
 
 // place gives a cluster-scoped object the controller's namespace.
 func (d *Delivery) place(ref *corev1.ObjectReference) {
-	if ref.Kind != "" && ref.Namespace == "" {
+	if ref.Namespace == "" {
 		ref.Namespace = d.namespace
 	}
 }

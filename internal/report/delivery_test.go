@@ -76,7 +76,7 @@ func hookDelivery(g *WithT, address string, opts DeliveryOptions, options ...eve
 	hook, err := events.NewRecorder(d.failures(), address, wavefrontv1.FieldManager,
 		append([]events.RecorderOption{events.WithScheme(newScheme(g))}, options...)...)
 	g.Expect(err).NotTo(HaveOccurred())
-	d.add(hook, true, opts.Size)
+	d.add(d.hook(hook), 1, opts.Size)
 	return d, dropped(g, metrics)
 }
 
@@ -148,7 +148,7 @@ func TestDeadWebhookBlocksNobodyAndIsCounted(t *testing.T) {
 	defer close(answer)
 	d, lost := hookDelivery(g, server.URL, DeliveryOptions{Namespace: "flux-system", Size: 2}, events.WithRetryMax(0))
 	fast := events.NewFakeRecorder(100, false)
-	d.add(fast, false, 100)
+	d.add(d.hook(fast), 1, 100)
 	run(t, d)
 
 	d.Send(sourceEvent())
@@ -177,7 +177,7 @@ func TestStoppedDeliveryFlushesFirst(t *testing.T) {
 	metrics := newTestMetrics(g)
 	d := newDelivery(metrics, logr.Discard(), DeliveryOptions{})
 	recorder := events.NewFakeRecorder(100, false)
-	d.add(recorder, false, 100)
+	d.add(d.hook(recorder), 1, 100)
 	for range 50 {
 		d.Send(sourceEvent())
 	}

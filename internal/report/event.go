@@ -5,6 +5,7 @@ package report
 
 import (
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
@@ -43,6 +44,8 @@ const (
 
 // Event is one change of one object, to be told to people.
 type Event struct {
+	// At is when it was announced; it may be delivered later.
+	At time.Time
 	// Type is corev1.EventTypeNormal or corev1.EventTypeWarning.
 	Type string
 	// Reason and Action are those of events.k8s.io/v1.
@@ -105,8 +108,7 @@ func reference(id fleet.ID, uid string) corev1.ObjectReference {
 }
 
 // wavefrontReference names a Wavefront for an event. Its resource version is
-// that of the pass: the event recorder merges events that agree in all but the
-// note, and no two changes worth telling apart share one.
+// that of the pass.
 func wavefrontReference(wf *wavefrontv1.Wavefront) corev1.ObjectReference {
 	return corev1.ObjectReference{
 		APIVersion: wavefrontv1.GroupVersion.String(), Kind: wavefrontv1.WavefrontKind,

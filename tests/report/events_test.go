@@ -130,33 +130,6 @@ func (s *stage) reconcile(source string) {
 	s.ExpectWithOffset(1, s.env.Client().Patch(s.ctx, object, client.RawPatch("application/merge-patch+json", []byte(patch)))).To(Succeed())
 }
 
-// TestDeadReceiverCostsNothing: admissions go on while notification-controller
-// leaves requests unanswered, the API server has the events, and the receiver gets
-// them when it is back.
-func TestDeadReceiverCostsNothing(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	s := begin(ctx, t, "dead", testfleet.Node{Name: "db"}, testfleet.Node{Name: "web", DependsOn: []string{"db"}})
-	seen := 0
-	s.enforce()
-	s.told(&seen, "GitRepository/db InitialPin", "GitRepository/web InitialPin")
-
-	s.receiver.Hang()
-	for range 3 {
-		web, db := s.push("web", testfleet.Release{}), s.push("db", testfleet.Release{})
-		began := time.Now()
-		s.Expect(s.AwaitApplied(ctx, "db", db)).To(Succeed())
-		s.Expect(s.AwaitApplied(ctx, "web", web)).To(Succeed())
-		s.Expect(time.Since(began)).To(BeNumerically("<", 6*pollInterval), "a post alone takes five seconds to fail")
-	}
-	s.Expect(s.receiver.Delivered()).To(HaveLen(seen))
-	s.Eventually(s.apiEvents, "30s", "200ms").Should(HaveLen(2 * (2 + 6)))
-
-	s.receiver.Heal()
-	s.told(&seen, slices.Repeat([]string{"GitRepository/db PinAdvanced", "GitRepository/web PinAdvanced"}, 3)...)
-}
-
 // handPin sets spec.ref.commit as kubectl edit would; an empty commit takes it
 // away.
 func (s *stage) handPin(source, commit string) {

@@ -26,6 +26,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	fluxmeta "github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/fluxcd/pkg/runtime/conditions/check"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
@@ -59,12 +61,19 @@ type stage struct {
 // begin makes a ready fleet and runs a controller that sees it alone.
 func begin(ctx context.Context, t *testing.T, prefix string, nodes ...testfleet.Node) *stage {
 	t.Helper()
-	return beginIn(ctx, t, env.Shared(t).Namespace(t, prefix), nil, nodes...)
+	return beginIn(ctx, t, env.Shared(t).Namespace(t, prefix), env.ControllerOptions{}, nodes...)
 }
 
-// beginIn does so in a namespace of that name, with more arguments for the
-// controller.
-func beginIn(ctx context.Context, t *testing.T, namespace string, args []string, nodes ...testfleet.Node) *stage {
+// beginIn does so in a namespace of that name, with more options for the controller.
+func beginIn(ctx context.Context, t *testing.T, namespace string, options env.ControllerOptions, nodes ...testfleet.Node) *stage {
+	t.Helper()
+	s := prepare(ctx, t, namespace, options)
+	s.populate(nodes...)
+	return s
+}
+
+// prepare runs a controller that sees a fleet which has no nodes yet.
+func prepare(ctx context.Context, t *testing.T, namespace string, options env.ControllerOptions) *stage {
 	t.Helper()
 	e := env.Shared(t)
 	s := &stage{WithT: NewWithT(t), ctx: ctx, env: e, receiver: notify.New(), interval: pollInterval}
@@ -73,10 +82,12 @@ func beginIn(ctx context.Context, t *testing.T, namespace string, args []string,
 	s.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(fleet.Close)
 	s.Fleet = fleet
-	s.controller, err = e.NewController(ctx, env.ControllerOptions{Name: fleet.Namespace(), Args: append([]string{
+	options.Name = fleet.Namespace()
+	options.Args = append([]string{
 		"--watch-label-selector=" + testfleet.Label + "=" + fleet.Namespace(),
 		"--events-addr=" + s.receiver.URL(),
-	}, args...)})
+	}, options.Args...)
+	s.controller, err = e.NewController(ctx, options)
 	s.Expect(err).NotTo(HaveOccurred())
 	s.Expect(s.controller.Start(ctx)).To(Succeed())
 	t.Cleanup(func() { _ = s.controller.Stop() })
@@ -85,12 +96,16 @@ func beginIn(ctx context.Context, t *testing.T, namespace string, args []string,
 			s.dump(t)
 		}
 	})
-	s.Expect(fleet.Add(ctx, nodes...)).To(Succeed())
-	s.Expect(fleet.AwaitReady(ctx)).To(Succeed())
 	return s
 }
 
-// dump shows what a failed test left.
+// populate makes nodes and waits until Flux has them ready.
+func (s *stage) populate(nodes ...testfleet.Node) {
+	s.Expect(s.Add(s.ctx, nodes...)).To(Succeed())
+	s.Expect(s.AwaitReady(s.ctx)).To(Succeed())
+}
+
+// dump shows what a failed test left; of a large fleet, what has gone wrong with it.
 func (s *stage) dump(t *testing.T) {
 	wf := &wavefrontv1.Wavefront{}
 	wf.Name = cmp.Or(s.wavefrontName, s.Namespace())
@@ -98,9 +113,19 @@ func (s *stage) dump(t *testing.T) {
 	if err := s.env.Client().Get(context.Background(), client.ObjectKeyFromObject(wf), wf); err != nil {
 		t.Log(err)
 	}
+	t.Log(summary(wf))
+	t.Log(s.controller.Tail())
+	const readable = 50
+	if len(s.Nodes()) > readable {
+		for _, m := range wf.Status.Members {
+			if m.State != wavefrontv1.StateSettled {
+				t.Logf("%+v", m)
+			}
+		}
+		return
+	}
 	status, err := yaml.Marshal(&wf.Status)
 	t.Log(string(status), err)
-	t.Log(s.controller.Tail())
 	for _, list := range []client.ObjectList{&sourcev1.GitRepositoryList{}, &kustomizev1.KustomizationList{}} {
 		if err := s.env.Client().List(context.Background(), list, client.InNamespace(s.Namespace())); err != nil {
 			t.Log(err)
@@ -143,9 +168,17 @@ func (s *stage) awaitQuiescent() {
 func (s *stage) await(condition func(*wavefrontv1.Wavefront) bool) *wavefrontv1.Wavefront {
 	key := client.ObjectKeyFromObject(s.wavefront)
 	wf, err := testfleet.Await(s.ctx, s.env.Client(), &wavefrontv1.WavefrontList{}, key, condition)
-	s.ExpectWithOffset(2, err).NotTo(HaveOccurred())
+	s.ExpectWithOffset(2, err).NotTo(HaveOccurred(), func() string { return summary(wf) })
 	s.conforms(wf)
 	return wf
+}
+
+// summary says in a line how far a Wavefront has come.
+func summary(wf *wavefrontv1.Wavefront) string {
+	if wf == nil || wf.Status.Nodes == nil {
+		return "the Wavefront has not been evaluated"
+	}
+	return fmt.Sprintf("%s at %s: %s", wf.Status.Phase, wf.Status.LastEvaluated, conditions.GetMessage(wf, fluxmeta.ReadyCondition))
 }
 
 // conforms checks what kstatus expects of the object.

@@ -60,7 +60,7 @@ func TestKubectl(t *testing.T) {
 	k := newKubectl(t, env.Shared(t))
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
-	s := beginIn(ctx, t, "flotillas", []string{"--enable-leader-election"},
+	s := beginIn(ctx, t, "flotillas", env.ControllerOptions{Args: []string{"--enable-leader-election"}},
 		testfleet.Node{Name: "cache"}, testfleet.Node{Name: "db"},
 		testfleet.Node{Name: "api", DependsOn: []string{"db"}},
 		testfleet.Node{Name: "web", DependsOn: []string{"api", "cache"}})
