@@ -126,6 +126,16 @@ func (t *Tracker) Handler(notify func(types.NamespacedName)) toolscache.Resource
 // newer one is known. It tells whether it was new.
 func (t *Tracker) Observe(g *sourcev1.GitRepository) bool { return t.observe(g, false) }
 
+// wrote takes in what a write returned, unless the object is gone by now: nobody
+// would tell of that again, and its namesake is another.
+func (t *Tracker) wrote(g *sourcev1.GitRepository) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.of(g) != nil {
+		t.take(g, false)
+	}
+}
+
 // Gone forgets an object, unless it has been replaced by a namesake already.
 func (t *Tracker) Gone(g *sourcev1.GitRepository) {
 	t.mu.Lock()
@@ -183,9 +193,13 @@ func Unseen(g *sourcev1.GitRepository, clock time.Time) Seen {
 	return s
 }
 
-// isNewest tells whether no newer version of the object is known.
+// isNewest tells whether this version is the newest one that is known. Of an object
+// that has not been taken in yet, or is gone by now, none is.
 func (t *Tracker) isNewest(g *sourcev1.GitRepository) bool {
-	return t.Newest(g).ResourceVersion == g.ResourceVersion
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.of(g)
+	return e != nil && e.object.ResourceVersion == g.ResourceVersion
 }
 
 // Settle gives up a pin that vanished: it is not put back any more.
@@ -251,6 +265,10 @@ func (t *Tracker) of(g *sourcev1.GitRepository) *tracked {
 func (t *Tracker) observe(g *sourcev1.GitRepository, initial bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	return t.take(g, initial)
+}
+
+func (t *Tracker) take(g *sourcev1.GitRepository, initial bool) bool {
 	e := t.of(g)
 	if e == nil {
 		e = &tracked{object: g}

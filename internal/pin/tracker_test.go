@@ -46,6 +46,29 @@ func TestTrackerSince(t *testing.T) {
 	g.Expect(tracker.Seen(aSource(4).GitRepository).Since.After(second, 0)).To(BeTrue(), "back to an old value is a change too")
 }
 
+// TestTrackerForgetsForGood: the answer to a write may come when the object is gone, or
+// replaced by its namesake.
+func TestTrackerForgetsForGood(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	tracker, _ := newTestTracker()
+	key := types.NamespacedName{Namespace: "apps", Name: "repo"}
+	g.Expect(tracker.isNewest(aSource(1).GitRepository)).To(BeFalse(), "nothing is written before it is known")
+	tracker.Observe(aSource(1).GitRepository)
+	g.Expect(tracker.isNewest(aSource(1).GitRepository)).To(BeTrue())
+	tracker.wrote(aSource(2).at(commitA, ours).GitRepository)
+	g.Expect(tracker.Lookup(key).ResourceVersion).To(Equal("2"))
+	tracker.Gone(aSource(2).GitRepository)
+	tracker.wrote(aSource(3).at(commitA, ours).GitRepository)
+	g.Expect(tracker.Lookup(key)).To(BeNil())
+
+	namesake := aSource(5).GitRepository
+	namesake.UID = "uid-2"
+	tracker.Observe(namesake)
+	tracker.wrote(aSource(4).at(commitA, ours).GitRepository)
+	g.Expect(tracker.Lookup(key)).To(BeIdenticalTo(namesake))
+}
+
 func TestTrackerKeepsTheNewestVersion(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

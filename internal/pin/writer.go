@@ -68,7 +68,7 @@ func (w *Writer) apply(ctx context.Context, g *sourcev1.GitRepository, want want
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, written); err != nil {
 		return nil, fmt.Errorf("failed to read the applied object: %w", err)
 	}
-	w.Tracker.Observe(written)
+	w.Tracker.wrote(written)
 	return written, nil
 }
 
@@ -108,7 +108,7 @@ func (w *Writer) dropAnnotations(ctx context.Context, g *sourcev1.GitRepository,
 	if err != nil {
 		return nil, err
 	}
-	w.Tracker.Observe(written)
+	w.Tracker.wrote(written)
 	return written, nil
 }
 
