@@ -54,8 +54,12 @@ func (s schedule) wait(now time.Time) time.Duration {
 	)
 }
 
-// untilHeartbeat returns how long it is to the next heartbeat.
+// untilHeartbeat returns how long it is to the next heartbeat. One from the future was
+// written by a clock that was set back since, or that of another leader.
 func (s schedule) untilHeartbeat(now time.Time, interval time.Duration) time.Duration {
+	if s.heartbeat.After(now) {
+		return 0
+	}
 	return s.heartbeat.Add(interval).Sub(now)
 }
 

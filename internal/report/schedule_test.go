@@ -105,6 +105,22 @@ func TestRestartDoesNotRewrite(t *testing.T) {
 	h.Expect(r.Requeue).To(Equal(80*time.Second), "the heartbeat goes on where it was")
 }
 
+// TestClockThatWentBack: a heartbeat from the future does not stop the heart until then.
+func TestClockThatWentBack(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, wavefrontv1.ModeEnforce)
+	pass := Pass{Evaluation: fleetOf(settledNode("a", shaA))}
+	h.publish(pass)
+	h.restart()
+	h.step(-time.Hour)
+	r := h.publish(pass)
+	h.Expect(h.wf.Status.LastEvaluated.Time).To(BeTemporally("==", h.clock.Now()))
+	h.Expect(r.Requeue).To(Equal(h.wf.Spec.Poll.GetInterval()))
+	h.step(r.Requeue)
+	h.publish(pass)
+	h.Expect(h.wf.Status.LastEvaluated.Time).To(BeTemporally("==", h.clock.Now()))
+}
+
 func TestWriteThatFailedIsRepeated(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, wavefrontv1.ModeEnforce)
