@@ -68,13 +68,14 @@ func (r *SourceReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 		return ctrl.Result{}, result.Err
 	case pin.NotLeader:
 		return ctrl.Result{}, result.Err
-	case pin.Stale:
+	case pin.Stale, pin.Suspended:
+		// What was suspended a moment ago may go on before any pass has seen it.
 		return ctrl.Result{RequeueAfter: staleRetry}, nil
 	case pin.Written:
 		if result.Changed() {
 			r.ledger.record(policy.Owner, outcome(report.Restored, result))
 		}
-	case pin.Idle, pin.Held, pin.Suspended, pin.Gone:
+	case pin.Idle, pin.Held, pin.Gone:
 	}
 	return ctrl.Result{RequeueAfter: result.Judgement.Recheck}, nil
 }

@@ -99,6 +99,33 @@ func TestWriteFails(t *testing.T) {
 	r.Expect(r.writes).To(HaveKeyWithValue("apply", 2))
 }
 
+// TestReactionWaitsForSuspension: a pin that vanishes while the Wavefront is suspended
+// for a moment, which no pass gets to see, is put back all the same.
+func TestReactionWaitsForSuspension(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, fleetOfOne(wavefrontv1.ModeEnforce)...)
+	r.mustPass("fleet")
+	r.edit(r.wavefront("fleet"), `{"spec":{"suspend":true}}`)
+	r.edit(r.source("app"), `{"spec":{"ref":{"commit":null}}}`)
+	result, err := r.react("app")
+	r.Expect(err).NotTo(HaveOccurred())
+	r.Expect(result.RequeueAfter).To(Equal(staleRetry), "nothing else would have it looked at again")
+	r.edit(r.wavefront("fleet"), `{"spec":{"suspend":false}}`)
+	result, err = r.react("app")
+	r.Expect(err).NotTo(HaveOccurred())
+	r.Expect(result.RequeueAfter).To(BeZero())
+	r.Expect(r.source("app").Spec.Reference.Commit).To(Equal(shaA))
+
+	// Where a pass does see it, there is nothing to wait for.
+	r.edit(r.wavefront("fleet"), `{"spec":{"suspend":true}}`)
+	r.edit(r.source("app"), `{"spec":{"ref":{"commit":null}}}`)
+	r.mustPass("fleet")
+	result, err = r.react("app")
+	r.Expect(err).NotTo(HaveOccurred())
+	r.Expect(result.RequeueAfter).To(BeZero())
+	r.Expect(r.source("app").Spec.Reference.Commit).To(BeEmpty())
+}
+
 // TestFailuresAreForgiven: a source that could not be written is in trouble for as
 // long as there is something to write, and no longer.
 func TestFailuresAreForgiven(t *testing.T) {
