@@ -78,7 +78,10 @@ func (g *Guard) Check() error {
 	if renewed.IsZero() {
 		return fmt.Errorf("%w: it is not held by this process", ErrExpired)
 	}
-	if age := g.clock.Since(renewed); age >= g.deadline {
+	// A machine that was suspended stops its monotonic clock and finds out by the
+	// other one; a time of day that is set forward costs no more than one renewal.
+	wall := g.clock.Now().Round(0).Sub(renewed.Round(0))
+	if age := max(g.clock.Since(renewed), wall); age >= g.deadline {
 		return fmt.Errorf("%w: last renewed %s ago", ErrExpired, age.Round(time.Millisecond))
 	}
 	return nil

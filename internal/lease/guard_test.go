@@ -105,3 +105,27 @@ func TestGuard(t *testing.T) {
 		})
 	}
 }
+
+// suspended is the clock of a machine that slept: only its time of day went on.
+type suspended struct {
+	*clocktesting.FakePassiveClock
+	slept time.Duration
+}
+
+func (c *suspended) Now() time.Time { return c.FakePassiveClock.Now().Add(c.slept) }
+
+// TestGuardOfASuspendedMachine: the lease of a machine that slept is not its own.
+func TestGuardOfASuspendedMachine(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	clock := &suspended{FakePassiveClock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))}
+	guard := NewGuard(&lock{}, 30*time.Second, clock)
+	mine := resourcelock.LeaderElectionRecord{HolderIdentity: "me"}
+	g.Expect(guard.Create(context.Background(), mine)).To(Succeed())
+	clock.slept = time.Hour
+	g.Expect(guard.Check()).To(MatchError(ErrExpired))
+	g.Expect(guard.Update(context.Background(), mine)).To(Succeed())
+	g.Expect(guard.Check()).To(Succeed())
+	clock.slept = 0
+	g.Expect(guard.Check()).To(Succeed(), "a time of day that is set back changes nothing")
+}
