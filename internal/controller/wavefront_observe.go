@@ -59,10 +59,11 @@ func targets(j *judgement) []refs.Target {
 	for _, g := range j.snap.GitRepositories {
 		if rank, wanted := ranks[sourceID(g)]; wanted {
 			s := known[sourceID(g)]
-			all = append(all, refs.Target{
-				Source: s.ID, Repository: g, Rank: rank, Pin: cmp.Or(s.Pin, s.VirtualPin),
-				Previous: fleet.Commit(g.Annotations[wavefrontv1.PreviousPinAnnotation]),
-			})
+			t := refs.Target{Source: s.ID, Repository: g, Rank: rank, Pin: cmp.Or(s.Pin, s.VirtualPin)}
+			if s.Record != "" { // what was pinned of another reference says nothing
+				t.Previous = fleet.Commit(g.Annotations[wavefrontv1.PreviousPinAnnotation])
+			}
+			all = append(all, t)
 		}
 	}
 	return all
