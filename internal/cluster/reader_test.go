@@ -15,6 +15,7 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -208,6 +209,48 @@ func TestReread(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(fresh.HelmReleases).To(BeEmpty())
 		g.Expect(fresh.HelmCharts).To(BeEmpty())
+	})
+	t.Run("what a sibling applied does not matter", func(t *testing.T) {
+		t.Parallel()
+		g := NewWithT(t)
+		sibling := aKustomization(func(k *kustomizev1.Kustomization) { k.Name = "sibling" })
+		of := func(applier, name string, change ...func(*helmv2.HelmRelease)) *helmv2.HelmRelease {
+			return aRelease(append([]func(*helmv2.HelmRelease){func(hr *helmv2.HelmRelease) {
+				hr.Name, hr.UID, hr.ResourceVersion, hr.Labels[appliedByNameLabel] = name, types.UID(name), "1", applier
+			}}, change...)...)
+		}
+		elsewhere := func(hr *helmv2.HelmRelease) { hr.Spec.Chart.Spec.SourceRef.Kind = "HelmRepository" }
+		snapshot := func(moved string) *Snapshot {
+			s := &Snapshot{
+				Kustomizations:  []*kustomizev1.Kustomization{aKustomization(), sibling},
+				GitRepositories: []*sourcev1.GitRepository{aGitRepository()},
+				HelmReleases: []*helmv2.HelmRelease{
+					of("app", "own"), of("app", "foreign-chart", elsewhere), of("sibling", "siblings"), of("stranger", "stray"),
+				},
+			}
+			for _, hr := range s.HelmReleases {
+				if hr.Name == moved {
+					hr.ResourceVersion = "2"
+				}
+			}
+			return s
+		}
+		before := snapshot("").Fingerprint(node)
+		for name, decides := range map[string]bool{"own": true, "stray": true, "siblings": false, "foreign-chart": false} {
+			g.Expect(snapshot(name).Fingerprint(node) != before).To(Equal(decides), name)
+		}
+
+		read := map[string]bool{}
+		c := interceptor.NewClient(fake.NewClientBuilder().WithScheme(newScheme()).WithObjects(aKustomization(), aGitRepository()).Build(), interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+				read[key.Name] = true
+				return c.Get(ctx, key, obj, opts...)
+			},
+		})
+		_, err := snapshot("").Reread(context.Background(), c, []fleet.ID{node})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(read).NotTo(HaveKey("siblings"))
+		g.Expect(read).To(HaveKey("stray"))
 	})
 	t.Run("names that no object can have", func(t *testing.T) {
 		t.Parallel()

@@ -42,10 +42,11 @@ type index struct {
 	kustomizations map[types.NamespacedName]*kustomizev1.Kustomization
 	repositories   map[types.NamespacedName]*sourcev1.GitRepository
 	charts         map[types.NamespacedName]*sourcev1.HelmChart
-	// bySource and byApplier find HelmReleases by what their charts are built
-	// from, and by the Kustomization that applied them.
-	bySource  map[fleet.ID][]*helmv2.HelmRelease
+	// byApplier finds HelmReleases by the Kustomization that applied them, strays
+	// by what their charts are built from where no Kustomization that is built from
+	// it too applied them.
 	byApplier map[fleet.ID][]*helmv2.HelmRelease
+	strays    map[fleet.ID][]*helmv2.HelmRelease
 }
 
 func (s *Snapshot) index() *index {
@@ -54,14 +55,16 @@ func (s *Snapshot) index() *index {
 			kustomizations: byName(s.Kustomizations),
 			repositories:   byName(s.GitRepositories),
 			charts:         byName(s.HelmCharts),
-			bySource:       map[fleet.ID][]*helmv2.HelmRelease{},
 			byApplier:      map[fleet.ID][]*helmv2.HelmRelease{},
+			strays:         map[fleet.ID][]*helmv2.HelmRelease{},
 		}
 		for _, hr := range s.HelmReleases {
-			if source, _ := chartOf(hr, s.by.chart); !source.IsZero() {
-				s.by.bySource[source] = append(s.by.bySource[source], hr)
+			applier := appliedBy(hr)
+			source, _ := chartOf(hr, s.by.chart)
+			if !source.IsZero() && s.builtFrom(applier) != source {
+				s.by.strays[source] = append(s.by.strays[source], hr)
 			}
-			if applier := appliedBy(hr); !applier.IsZero() {
+			if !applier.IsZero() {
 				s.by.byApplier[applier] = append(s.by.byApplier[applier], hr)
 			}
 		}
@@ -69,13 +72,33 @@ func (s *Snapshot) index() *index {
 	return &s.by
 }
 
+// builtFrom returns the source of a Kustomization; zero where there is none.
+func (s *Snapshot) builtFrom(id fleet.ID) fleet.ID {
+	k := s.by.kustomizations[key(id)]
+	if k == nil {
+		return fleet.ID{}
+	}
+	source := sourceOf(k)
+	if s.NoCrossNamespaceRefs && source.Namespace != k.Namespace {
+		return fleet.ID{}
+	}
+	return source
+}
+
 func (i *index) chart(key types.NamespacedName) *sourcev1.HelmChart { return i.charts[key] }
 
-// releases returns the HelmReleases that decide about a node: those that it applied
-// and those whose chart comes from its source.
+// releases returns the HelmReleases that decide about a node: those that it applied,
+// unless their chart is known to come from elsewhere, and those whose chart comes from
+// its source and that no node of it applied. What a sibling applied is the sibling's:
+// where many share a source, one of theirs is always in motion.
 func (i *index) releases(node, source fleet.ID) []*helmv2.HelmRelease {
-	all := append([]*helmv2.HelmRelease(nil), i.byApplier[node]...)
-	for _, hr := range i.bySource[source] {
+	var all []*helmv2.HelmRelease
+	for _, hr := range i.byApplier[node] {
+		if from, _ := chartOf(hr, i.chart); from == source || from.IsZero() && len(wantedCharts(hr)) > 0 {
+			all = append(all, hr)
+		}
+	}
+	for _, hr := range i.strays[source] {
 		if appliedBy(hr) != node {
 			all = append(all, hr)
 		}
