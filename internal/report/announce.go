@@ -113,6 +113,7 @@ func (a *announcer) rememberPending(ev *fleet.Evaluation) {
 		}
 	}
 	keep(a.memory.pending, present)
+	keep(a.memory.shadow, present)
 }
 
 // shadowAdmissions announces, once per candidate, what Enforce would admit.

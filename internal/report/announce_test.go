@@ -173,6 +173,8 @@ func TestShadowAdmissionIsToldOncePerCandidate(t *testing.T) {
 	h.Expect(pass(shaB)).To(BeEmpty(), "a restart must not announce the candidate again")
 	h.Expect(pass(shaC)).To(Equal(both))
 	h.Expect(pass(shaB)).To(Equal(both), "a candidate that comes back is a new one")
+	h.publish(Pass{Evaluation: fleetOf(settledNode("other", shaA))})
+	h.Expect(h.reporter.recall(h.wf).shadow).To(BeEmpty(), "what is gone is forgotten")
 }
 
 func TestHoldsAreToldAtTheirEdges(t *testing.T) {
