@@ -16,7 +16,7 @@ package_of() {
     actionlint) echo github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 ;;
     cosign) echo github.com/sigstore/cosign/v3/cmd/cosign@v3.1.3 ;;
     gen-crd-api-reference-docs) echo github.com/ahmetb/gen-crd-api-reference-docs@v0.3.0 ;;
-    goreleaser) echo github.com/goreleaser/goreleaser/v2@v2.17.0 ;;
+    goreleaser) echo github.com/goreleaser/goreleaser/v2@v2.15.1 ;;
     helm) echo helm.sh/helm/v3/cmd/helm@v3.22.0 ;;
     syft) echo github.com/anchore/syft/cmd/syft@v1.57.1 ;;
     *)
