@@ -50,7 +50,7 @@ func runAll(m *testing.M) int {
 	if managerFolder, err = os.MkdirTemp("", "wavefront-ship-"); err != nil {
 		panic(err)
 	}
-	defer os.RemoveAll(managerFolder)
+	defer func() { _ = os.RemoveAll(managerFolder) }()
 	return m.Run()
 }
 

@@ -127,7 +127,7 @@ func (f *exampleFleet) pin(ctx context.Context, g Gomega, name string) (commit, 
 	var source sourcev1.GitRepository
 	g.Expect(f.Client().Get(ctx, client.ObjectKey{Namespace: flotillas, Name: name}, &source)).To(Succeed())
 	for _, entry := range source.ManagedFields {
-		if entry.FieldsV1 != nil && strings.Contains(string(entry.FieldsV1.Raw), `"f:commit"`) {
+		if entry.FieldsV1 != nil && strings.Contains(entry.FieldsV1.GetRawString(), `"f:commit"`) {
 			manager = entry.Manager
 		}
 	}

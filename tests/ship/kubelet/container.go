@@ -109,7 +109,7 @@ func freeAddresses() (metrics, health string, err error) {
 		if err != nil {
 			return "", "", fmt.Errorf("failed to find a free port: %w", err)
 		}
-		defer listener.Close()
+		defer func() { _ = listener.Close() }()
 		addresses[i] = listener.Addr().String()
 	}
 	return addresses[0], addresses[1], nil
@@ -124,7 +124,7 @@ func answers(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("%s answered %s", url, response.Status)
 	}
