@@ -49,7 +49,7 @@ func (c *confirmation) run(ctx context.Context) (changed bool, retry time.Durati
 	if c.in, err = c.reconciler.input(c.scope, c.live, c.wavefront, nil); err != nil {
 		return false, 0, err
 	}
-	settled := wouldSettle(c.in, nodes)
+	settled := c.wouldSettle(nodes)
 	pins, known, read := pinsSeen(&c.in), sourcesByID(&c.cached.in), sourcesByID(&c.in)
 	for i := range c.in.Nodes {
 		node := &c.in.Nodes[i]
@@ -130,7 +130,8 @@ func samePin(known, read *fleet.Source) bool {
 }
 
 // wouldSettle judges the live facts as if the nodes were confirmed.
-func wouldSettle(in fleet.Input, nodes []fleet.ID) map[fleet.ID]bool {
+func (c *confirmation) wouldSettle(nodes []fleet.ID) map[fleet.ID]bool {
+	in := c.in
 	settled := make(map[fleet.ID]bool, len(nodes))
 	for _, id := range nodes {
 		settled[id] = false
@@ -141,7 +142,7 @@ func wouldSettle(in fleet.Input, nodes []fleet.ID) map[fleet.ID]bool {
 			in.Nodes[i].Confirmed = true
 		}
 	}
-	ev := fleet.Evaluate(in)
+	ev := c.scope.evaluator.Evaluate(in)
 	for i := range ev.Nodes {
 		if _, wanted := settled[ev.Nodes[i].ID]; wanted {
 			settled[ev.Nodes[i].ID] = ev.Nodes[i].Settled

@@ -52,6 +52,8 @@ type scope struct {
 	begun bool
 	// memory of the nodes.
 	memory nodeMemory
+	// evaluator applies the rules, and remembers the shape of the fleet.
+	evaluator fleet.Evaluator
 	// written is the newest version of the Wavefront that this process wrote;
 	// the cache may be behind it.
 	written *wavefrontv1.Wavefront

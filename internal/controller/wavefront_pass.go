@@ -67,7 +67,7 @@ func (r *WavefrontReconciler) judge(ctx context.Context, s *scope, wf *wavefront
 	if j.in, err = r.input(s, snap, wf.Name, &retry); err != nil {
 		return nil, 0, err
 	}
-	j.ev = fleet.Evaluate(j.in)
+	j.ev = s.evaluator.Evaluate(j.in)
 	if len(j.ev.Confirm) > 0 {
 		c := confirmation{reconciler: r, scope: s, wavefront: wf.Name, cached: j}
 		confirmed, again, err := c.run(ctx)
@@ -77,7 +77,7 @@ func (r *WavefrontReconciler) judge(ctx context.Context, s *scope, wf *wavefront
 		retry = soonest(retry, again)
 		if confirmed {
 			s.memory.annotate(&j.in, pinsSeen(&j.in))
-			j.ev = fleet.Evaluate(j.in)
+			j.ev = s.evaluator.Evaluate(j.in)
 		}
 	}
 	s.memory.learn(&j.ev, pinsSeen(&j.in))

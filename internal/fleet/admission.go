@@ -33,7 +33,7 @@ func (j *judge) admit() {
 		}
 		s.blocker, s.culprit = j.firstObjection(s)
 		s.movable = s.blocker == nil
-		if j.suspends(s) && (s.culprit == none || !j.nodes[s.culprit].cyclic()) {
+		if j.suspends(s) && (s.culprit == none || !j.cyclic(s.culprit)) {
 			s.blocker, s.culprit = &Blocker{Reason: Suspended}, none
 		}
 	}
@@ -76,13 +76,12 @@ func perNode(c func(*judge, int32) *Blocker) check {
 
 // checkCycle: nodes on a cycle, and nodes behind one, are blocked.
 func checkCycle(j *judge, v int32) *Blocker {
-	n := &j.nodes[v]
-	if !n.cyclic() {
+	if !j.cyclic(v) {
 		return nil
 	}
 	b := &Blocker{Reason: GraphCycle}
-	if n.behindCycle {
-		b.Ancestor = *j.nodes[n.down.cycle.node].id
+	if j.behindCycle[v] {
+		b.Ancestor = j.nodeIDs[j.ranked(j.down[v].cycle)]
 	}
 	return b
 }
@@ -123,8 +122,8 @@ func checkEnrolled(_ *judge, s *source) (*Blocker, int32) {
 
 // checkBehindContested: what is behind a contested source does not move either.
 func checkBehindContested(j *judge, v int32) *Blocker {
-	if c := j.nodes[v].down.contested; c.found() {
-		return &Blocker{Reason: Contested, Ancestor: j.sources[j.nodes[c.node].source].in.ID}
+	if c := j.down[v].contested; c.found() {
+		return &Blocker{Reason: Contested, Ancestor: j.sourceIDs[j.nodes[j.ranked(c)].source]}
 	}
 	return nil
 }
@@ -132,27 +131,39 @@ func checkBehindContested(j *judge, v int32) *Blocker {
 // checkGate: every ancestor outside the group is settled. The nearest one that
 // is not is named.
 func checkGate(j *judge, v int32) *Blocker {
-	d := &j.nodes[v].down
-	if d.gate {
+	if j.gate(v) {
 		return nil
 	}
-	a := d.gateBlocker.node
-	return &Blocker{Reason: j.ancestorReason(a), Ancestor: *j.nodes[a].id}
+	a := j.ranked(j.down[v].gateBlocker)
+	return &Blocker{Reason: j.ancestorReason(a), Ancestor: j.nodeIDs[a]}
 }
 
 // checkFresh is the freshness rule: for every observed source of an ancestor
 // outside the group, the latest observation started after the one that first
 // returned the candidate had completed, and replicaLag after it.
 func checkFresh(j *judge, v int32) *Blocker {
-	a := j.nodes[v].down.gateOldest.node
-	if a == none || j.lacks(freshnessRule) {
+	rank := j.down[v].gateOldest.rank
+	if rank == none || j.lacks(freshnessRule) {
 		return nil
 	}
+	a := j.nodeRanking.order[rank]
 	first := j.sources[j.nodes[v].source].counting.First
 	if j.latestStart(a).After(first, j.in.Self.ReplicaLag) {
 		return nil
 	}
-	return &Blocker{Reason: AncestorUnobserved, Ancestor: *j.nodes[a].id}
+	return &Blocker{Reason: AncestorUnobserved, Ancestor: j.nodeIDs[a]}
+}
+
+// ranked is the number of the nearest node.
+func (j *judge) ranked(a nearest) int32 { return j.nodeRanking.order[a.rank()] }
+
+// latestStart is when the latest observation of the node's source started; the
+// zero Instant if none counts.
+func (j *judge) latestStart(v int32) Instant {
+	if s := &j.sources[j.nodes[v].source]; s.counted {
+		return s.since
+	}
+	return Instant{}
 }
 
 // ancestorReason is the actual trouble of an unsettled ancestor. It is total.
@@ -167,7 +178,7 @@ func (j *judge) ancestorReason(a int32) Reason {
 		return AncestorNotEnrolled
 	case n.pinned && j.sources[n.source].unseen:
 		return AncestorUnobserved
-	case j.stuck(n):
+	case j.stuck(a):
 		return AncestorHeld
 	}
 	return AncestorPending

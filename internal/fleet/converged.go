@@ -5,7 +5,7 @@ package fleet
 
 // releasesOf are the releases that count for a node: those it applied, and those
 // that no node of its source applied.
-func (j *judge) releasesOf(s *source, n *node) []int32 {
+func (j *judge) releasesOf(s *source, v int32) []int32 {
 	if len(s.releases) == 0 {
 		return nil
 	}
@@ -14,7 +14,7 @@ func (j *judge) releasesOf(s *source, n *node) []int32 {
 	}
 	var result []int32
 	for _, r := range s.releases {
-		if by := j.in.Releases[r].AppliedBy; by == *n.id || !j.appliedBySibling(s, by) {
+		if by := j.in.Releases[r].AppliedBy; by == j.nodeIDs[v] || !j.appliedBySibling(s, by) {
 			result = append(result, r)
 		}
 	}
@@ -24,7 +24,7 @@ func (j *judge) releasesOf(s *source, n *node) []int32 {
 // appliedBySibling tells whether the ID is that of a node of the source.
 func (j *judge) appliedBySibling(s *source, by ID) bool {
 	for _, v := range s.nodes {
-		if *j.nodes[v].id == by {
+		if j.nodeIDs[v] == by {
 			return true
 		}
 	}
@@ -33,11 +33,11 @@ func (j *judge) appliedBySibling(s *source, by ID) bool {
 
 // chartsConverged tells whether everything that the node built as a chart is on
 // the source's artifact (design: charts).
-func (j *judge) chartsConverged(s *source, n *node) bool {
+func (j *judge) chartsConverged(s *source, v int32) bool {
 	if j.lacks(chartsRule) {
 		return true
 	}
-	for _, i := range n.releases {
+	for _, i := range j.releasesAt(v) {
 		if r := &j.in.Releases[i]; !chartConverged(r.Chart, s.in.Artifact) || !releaseConverged(r) {
 			return false
 		}
@@ -63,8 +63,8 @@ func releaseConverged(r *Release) bool {
 
 // releaseTrouble says why a chart or release of the node is bad; empty if none
 // is. One that waits for something else is not bad by itself.
-func (j *judge) releaseTrouble(n *node) string {
-	for _, i := range n.releases {
+func (j *judge) releaseTrouble(v int32) string {
+	for _, i := range j.releasesAt(v) {
 		r := &j.in.Releases[i]
 		if c := r.Chart; c != nil && c.Ready.Status == False && generationFailed(c.Ready, c.ObservedGeneration, c.Generation) {
 			return notReady(c.ID, c.Ready)

@@ -74,7 +74,7 @@ func (j *judge) moves() []Move {
 			initial = append(initial, int32(i))
 		}
 	}
-	for _, i := range j.paced(initial) {
+	for _, i := range j.paced(j.sourceRanking.sorted(initial)) {
 		s := &j.sources[i]
 		result = append(result, j.move(s, Initial, initialTarget(s)))
 	}
@@ -128,7 +128,7 @@ func (j *judge) move(s *source, kind MoveKind, to Revision) Move {
 	}
 	for _, v := range s.nodes {
 		if j.nodes[v].selected {
-			m.Nodes = append(m.Nodes, *j.nodes[v].id)
+			m.Nodes = append(m.Nodes, j.nodeIDs[v])
 		}
 	}
 	return m

@@ -45,7 +45,7 @@ func (j *judge) markEntangled(waits []wait, block []int32) {
 		bit[v] = 1 << i
 	}
 	above := make([]uint64, len(j.nodes))
-	for _, v := range j.topological {
+	for _, v := range j.components.order {
 		for _, p := range j.parents.of(v) {
 			above[v] |= above[p] | bit[p]
 		}
@@ -59,10 +59,13 @@ func (j *judge) markEntangled(waits []wait, block []int32) {
 
 // waitingReleases lists releases that wait for one that another node applied.
 func (j *judge) waitingReleases() []wait {
+	if j.releases == nil {
+		return nil
+	}
 	var result []wait
 	var appliedBy map[ID]ID
-	for v := range j.nodes {
-		for _, i := range j.nodes[v].releases {
+	for _, v := range j.nodeRanking.order {
+		for _, i := range j.releasesAt(v) {
 			r := &j.in.Releases[i]
 			if r.Ready.Status != False || r.Ready.Reason != dependencyNotReady {
 				continue
@@ -72,7 +75,7 @@ func (j *judge) waitingReleases() []wait {
 			}
 			for _, d := range r.DependsOn {
 				if other, known := j.find(appliedBy[d]); known {
-					result = append(result, wait{node: int32(v), other: other, text: entanglement(r, d, *j.nodes[other].id)})
+					result = append(result, wait{node: v, other: other, text: entanglement(r, d, j.nodeIDs[other])})
 				}
 			}
 		}
@@ -89,10 +92,10 @@ func (j *judge) appliers() map[ID]ID {
 	return result
 }
 
-// find returns the place of a node.
+// find returns the number of an existing node of the graph.
 func (j *judge) find(id ID) (int32, bool) {
-	i, found := slices.BinarySearchFunc(j.nodes, id, func(n node, id ID) int { return compareIDs(n.id, &id) })
-	return int32(i), found
+	v := j.nodeIndex.at(&id)
+	return v, v != none && j.nodes[v].member
 }
 
 // entanglement is the sentence that says what can never happen.

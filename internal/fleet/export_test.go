@@ -20,4 +20,4 @@ const (
 )
 
 // EvaluateWithout applies the rules without some of their clauses.
-func EvaluateWithout(in Input, c Clause) Evaluation { return evaluate(in, c) }
+func EvaluateWithout(in Input, c Clause) Evaluation { return new(Evaluator).evaluate(in, c) }

@@ -3,6 +3,8 @@
 
 package fleet
 
+import "slices"
+
 // carriesUnsupportedPin tells whether the source carries our pin although Git
 // has since changed its ref to a style that is not sequenced.
 func carriesUnsupportedPin(s *Source) bool {
@@ -21,7 +23,7 @@ func (j *judge) sourceHold(s *source) *Hold {
 		return &Hold{Reason: Declared, Manager: s.in.Manager}
 	case carriesUnsupportedPin(s.in):
 		return &Hold{Reason: UnsupportedRef}
-	case s.in.Suspended, j.nodeSuspends(s), j.releaseSuspends(s):
+	case s.in.Suspended, j.nodeSuspends(s), j.anyHeldBack(s.releases):
 		return &Hold{Reason: Suspend}
 	}
 	return nil
@@ -30,22 +32,13 @@ func (j *judge) sourceHold(s *source) *Hold {
 // nodeSuspends tells whether a selected node of the source is suspended. (A
 // suspended sibling that nobody selected is held alone.)
 func (j *judge) nodeSuspends(s *source) bool {
-	for _, v := range s.nodes {
-		if n := &j.nodes[v]; n.selected && n.in.Suspended {
-			return true
-		}
+	if s.keeper == self {
+		return s.suspended
 	}
-	return false
-}
-
-// releaseSuspends tells whether a suspended release of the source is behind.
-func (j *judge) releaseSuspends(s *source) bool {
-	for _, r := range s.releases {
-		if heldBack(&j.in.Releases[r]) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.nodes, func(v int32) bool {
+		n := &j.nodes[v]
+		return n.suspended && j.selects(s, n)
+	})
 }
 
 // heldBack tells whether a release is suspended while its chart has moved on.
@@ -62,7 +55,7 @@ func (j *judge) nodeHold(n *node) *Hold {
 	if s := &j.sources[n.source]; s.hold != nil {
 		return s.hold
 	}
-	if n.in.Suspended && !j.lacks(holdRule) {
+	if n.suspended && !j.lacks(holdRule) {
 		return &Hold{Reason: Suspend}
 	}
 	return nil
@@ -70,20 +63,21 @@ func (j *judge) nodeHold(n *node) *Hold {
 
 // stuck tells whether a held node can't reach its pin before somebody lets it:
 // such a node is held up by its hold, where another one is merely converging.
-func (j *judge) stuck(n *node) bool {
+func (j *judge) stuck(v int32) bool {
+	n := &j.nodes[v]
 	if n.in == nil {
 		return false
 	}
 	if n.hold == nil {
-		return n.in.Suspended
+		return n.suspended
 	}
 	s := &j.sources[n.source]
-	return s.pending() || n.in.Suspended || (s.in.Suspended && !s.atPin) || j.releasesHeldBack(n)
+	return s.pending() || n.suspended || (s.in.Suspended && !s.atPin) || j.anyHeldBack(j.releasesAt(v))
 }
 
-// releasesHeldBack tells whether a suspended release of the node is behind.
-func (j *judge) releasesHeldBack(n *node) bool {
-	for _, r := range n.releases {
+// anyHeldBack tells whether one of the releases is suspended and behind.
+func (j *judge) anyHeldBack(releases []int32) bool {
+	for _, r := range releases {
 		if heldBack(&j.in.Releases[r]) {
 			return true
 		}

@@ -5,17 +5,16 @@ package fleet
 
 import "hash/maphash"
 
-// index finds places by ID. It is an open-addressed hash table of places alone;
-// the IDs lie beside it in one piece of memory, so that finding one touches
-// little, and the garbage collector has little to scan.
+// index numbers IDs and finds their numbers. It is an open-addressed hash table
+// of places over their packed names: a fleet is looked up edge by edge, and most
+// of what that costs is waiting for memory, so everything that is looked at lies
+// close together.
 type index struct {
+	names
 	seed  maphash.Seed
 	slots []slot
-	// ids by place.
-	ids []ID
-	// namespace is the last that was hashed: neighbours share one.
-	namespace     string
-	namespaceHash uint64
+	// prefixHash is the hash of the last prefix: neighbours share one.
+	prefixHash uint64
 }
 
 // slot holds part of a hash and a place, shifted by one so that zero is empty.
@@ -25,26 +24,22 @@ type slot struct {
 }
 
 // newIndex makes an index for up to n places.
-func newIndex(n int, ids *[]ID, slots *[]slot) index {
+func newIndex(n int) index {
 	size := 8
 	for size < 2*n {
 		size *= 2
 	}
-	x := index{seed: maphash.MakeSeed(), slots: blank(slots, size), ids: blank(ids, n)[:0]}
-	x.namespaceHash = x.hashNamespace("")
+	x := index{names: newNames(n), seed: maphash.MakeSeed(), slots: make([]slot, size)}
+	x.prefixHash = maphash.Bytes(x.seed, x.prefix)
 	return x
 }
 
-func (x *index) hashNamespace(namespace string) uint64 {
-	return maphash.String(x.seed, namespace) * 31
-}
-
-// hash mixes the two parts of an ID that differ within a kind.
+// hash mixes the hashes of the two parts of a name.
 func (x *index) hash(id *ID) uint64 {
-	if id.Namespace != x.namespace {
-		x.namespace, x.namespaceHash = id.Namespace, x.hashNamespace(id.Namespace)
+	if x.turnTo(id) {
+		x.prefixHash = maphash.Bytes(x.seed, x.prefix) * 31
 	}
-	return maphash.String(x.seed, id.Name) ^ x.namespaceHash
+	return maphash.String(x.seed, id.Name) ^ x.prefixHash
 }
 
 // find returns the slot of the ID: its own, or the empty one where it belongs.
@@ -53,7 +48,7 @@ func (x *index) find(id *ID) (*slot, uint32) {
 	mask := uint64(len(x.slots) - 1)
 	for i := h & mask; ; i = (i + 1) & mask {
 		s := &x.slots[i]
-		if s.place == 0 || (s.hash == uint32(h>>32) && x.ids[s.place-1] == *id) {
+		if s.place == 0 || (s.hash == uint32(h>>32) && x.is(s.place-1, id.Name)) {
 			return s, uint32(h >> 32)
 		}
 	}
@@ -68,11 +63,11 @@ func (x *index) at(id *ID) int32 {
 // enter gives the ID the next place. If it has one already it returns that, and
 // the slot to put the next place there instead.
 func (x *index) enter(id *ID) (int32, *slot) {
-	x.ids = append(x.ids, *id)
 	s, h := x.find(id)
+	x.add(id.Name)
 	if s.place != 0 {
 		return s.place - 1, s
 	}
-	s.hash, s.place = h, int32(len(x.ids))
+	s.hash, s.place = h, int32(x.count())
 	return none, s
 }

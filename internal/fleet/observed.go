@@ -28,18 +28,23 @@ func (s *source) neverPinned() bool {
 	return s.pin == "" && s.in.Record == "" && !s.in.VoidRecord
 }
 
-// observe finds the observation that counts, what it says, and whether the
-// source can be observed at all.
+// count finds the observation that counts, and what it says.
+func (j *judge) count(s *source) {
+	if s.counting = j.countingObservation(s.in); s.counting != nil {
+		s.counted, s.seen, s.since = true, s.counting.Commit, s.counting.Started
+	} else {
+		s.since = awaitedSince(s.in)
+	}
+}
+
+// observe tells whether the source can be observed at all, and whether it has a
+// candidate.
 func (j *judge) observe(s *source) {
 	s.observed = needsObservation(s)
-	s.counting = j.countingObservation(s.in)
-	if s.since = awaitedSince(s.in); s.counting != nil {
-		s.since = s.counting.Started
-	}
-	s.stale = s.counting != nil && j.outdated(s.since)
+	s.stale = s.counted && j.outdated(s.since)
 	s.unseen = s.observed && j.unobservable(s)
-	if s.counting != nil && s.pin != "" && !s.counting.Commit.Same(s.pin) && !j.chosenByGit(s) {
-		s.candidate = s.counting.Commit
+	if s.counted && s.pin != "" && !s.seen.Same(s.pin) && !j.chosenByGit(s) {
+		s.candidate = s.seen
 	}
 }
 
@@ -85,7 +90,7 @@ func (j *judge) outdated(i Instant) bool {
 // stale, or there is none because listing fails or has been overdue for as long
 // as an observation lasts. One that is merely on its way is no trouble.
 func (j *judge) unobservable(s *source) bool {
-	if s.counting != nil {
+	if s.counted {
 		return s.stale
 	}
 	return s.in.ObservationError != "" || j.outdated(s.since)
@@ -98,6 +103,3 @@ func awaitedSince(s *Source) Instant {
 	}
 	return s.PinSeen
 }
-
-// fresh tells whether an observation counts and is not stale.
-func (s *source) fresh() bool { return s.counting != nil && !s.stale }

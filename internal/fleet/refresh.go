@@ -3,7 +3,10 @@
 
 package fleet
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // demand is the latest moment that the sources of a node and its ancestors must
 // have been listed after, in the two flavours of descent.
@@ -44,6 +47,8 @@ func (j *judge) refresh(out *Evaluation) {
 			out.Refresh = append(out.Refresh, Refresh{Source: s.in.ID, After: after})
 		}
 	}
+	slices.SortFunc(out.Waiting, func(a, b ID) int { return compareIDs(&a, &b) })
+	slices.SortFunc(out.Refresh, func(a, b Refresh) int { return compareIDs(&a.Source, &b.Source) })
 }
 
 // waitsForListings tells whether the source must not be listed while its
@@ -87,8 +92,8 @@ func (j *judge) demands() []Instant {
 	if wanted == nil {
 		return result
 	}
-	for i := len(j.topological) - 1; i >= 0; i-- {
-		v := j.topological[i]
+	for i := len(j.components.order) - 1; i >= 0; i-- {
+		v := j.components.order[i]
 		d := wanted[v]
 		if n := &j.nodes[v]; n.source != none {
 			result[n.source] = later(result[n.source], d.full)
@@ -152,10 +157,6 @@ func (j *judge) recheck() time.Duration {
 			within(s.in.PinnedAt.Add(enrolmentTimeout(s.in)).Sub(j.in.Clock))
 		}
 	}
-	for v := range j.nodes {
-		if d := j.nodes[v].undecidedIn; d > 0 {
-			within(d)
-		}
-	}
+	within(j.undecidedIn)
 	return soonest
 }

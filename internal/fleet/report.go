@@ -10,21 +10,8 @@ import (
 
 // report renders the judgement; all lists are in the order of their IDs.
 func (j *judge) report(out *Evaluation) {
-	out.Phase = j.phase()
-	out.Nodes = make([]NodeResult, len(j.nodes))
-	dependsOn := make([]ID, 0, len(j.parents.to))
-	for v := range j.nodes {
-		start := len(dependsOn)
-		for _, p := range j.parents.of(int32(v)) {
-			dependsOn = append(dependsOn, *j.nodes[p].id)
-		}
-		r := &out.Nodes[v]
-		j.nodeResult(&j.nodes[v], r)
-		if len(dependsOn) > start {
-			r.DependsOn = dependsOn[start:len(dependsOn):len(dependsOn)]
-		}
-		out.Counts.add(r)
-	}
+	out.Phase = Quiescent
+	j.reportNodes(out)
 	j.reportSources(out)
 	j.reportOddities(out)
 	out.Moves = j.moves()
@@ -32,56 +19,83 @@ func (j *judge) report(out *Evaluation) {
 	out.Recheck = j.recheck()
 }
 
-// reportSources renders the sources in scope.
-func (j *judge) reportSources(out *Evaluation) {
-	sources, nodes := 0, 0
-	for i := range j.sources {
-		if s := &j.sources[i]; s.keeper == self {
-			sources++
-			nodes += len(s.nodes)
-		}
-	}
-	if sources == 0 {
-		return
-	}
-	out.Sources = make([]SourceResult, sources)
-	members := make([]ID, 0, nodes)
-	next := 0
-	for i := range j.sources {
-		s := &j.sources[i]
-		if s.keeper != self {
+// reportNodes says of every node of the graph how it is and why it waits.
+func (j *judge) reportNodes(out *Evaluation) {
+	out.Nodes = make([]NodeResult, j.members)
+	place := j.resultPlaces(&j.nodeRanking, j.members, func(v int32) bool { return j.nodes[v].member })
+	for v := range j.nodes {
+		n := &j.nodes[v]
+		if !n.member {
 			continue
 		}
-		r := &out.Sources[next]
-		next++
-		start, rank := len(members), none
-		for _, v := range s.nodes {
-			members = append(members, *j.nodes[v].id)
-			rank = max(rank, j.nodes[v].wave)
+		n.blocker = j.nodeBlocker(int32(v))
+		r := &out.Nodes[place(int32(v))]
+		j.nodeResult(int32(v), r)
+		out.Counts.add(r)
+		out.Phase = worse(out.Phase, j.phaseOf(int32(v)))
+	}
+}
+
+// reportSources renders the sources in scope.
+func (j *judge) reportSources(out *Evaluation) {
+	if j.kept == 0 {
+		return
+	}
+	out.Sources = make([]SourceResult, j.kept)
+	place := j.resultPlaces(&j.sourceRanking, j.kept, func(i int32) bool { return j.sources[i].keeper == self })
+	for _, i := range j.places.source {
+		if i != none && j.sources[i].keeper == self {
+			j.sourceResult(i, &out.Sources[place(i)])
 		}
-		j.sourceResult(s, r)
-		r.Nodes, r.Rank = members[start:len(members):len(members)], int(rank)
+	}
+}
+
+// resultPlaces tells where each of count numbers is reported: at its rank, less
+// those before it that are not reported.
+func (j *judge) resultPlaces(r *ranking, count int, reported func(int32) bool) func(int32) int32 {
+	if count == len(r.order) {
+		return func(v int32) int32 { return r.rank[v] }
+	}
+	places, next := make([]int32, len(r.rank)), int32(0)
+	for _, v := range r.order {
+		if reported(v) {
+			places[v] = next
+			next++
+		}
+	}
+	return func(v int32) int32 { return places[v] }
+}
+
+// reportUnconfirmed lists nodes that would be settled but for a live read.
+func (j *judge) reportUnconfirmed(out *Evaluation) {
+	var list []int32
+	for v := range j.nodes {
+		if j.nodes[v].unconfirmed {
+			list = append(list, int32(v))
+		}
+	}
+	for _, v := range j.nodeRanking.sorted(list) {
+		out.Confirm = append(out.Confirm, j.nodeIDs[v])
 	}
 }
 
 // reportOddities lists sources whose ref is not sequenced, and references that
 // are no edges.
 func (j *judge) reportOddities(out *Evaluation) {
+	var unsupported []int32
 	for i := range j.sources {
-		s := &j.sources[i]
-		if s.in.Ref == "" && s.in.Managed && j.selectedHere(s) {
-			out.Unsupported = append(out.Unsupported, s.in.ID)
+		if s := &j.sources[i]; s.unsequenced && j.selectedHere(s) {
+			unsupported = append(unsupported, int32(i))
 		}
 	}
-	for v := range j.nodes {
-		n := &j.nodes[v]
-		if n.in == nil || len(n.in.Refused) == 0 {
-			continue
-		}
-		refused := slices.Clone(n.in.Refused)
+	for _, i := range j.sourceRanking.sorted(unsupported) {
+		out.Unsupported = append(out.Unsupported, j.sourceIDs[i])
+	}
+	for _, v := range j.nodeRanking.sorted(j.refusing) {
+		refused := slices.Clone(j.nodes[v].in.Refused)
 		slices.SortFunc(refused, func(a, b ID) int { return compareIDs(&a, &b) })
 		for _, to := range slices.Compact(refused) {
-			out.Refused = append(out.Refused, RefusedReference{From: *n.id, To: to})
+			out.Refused = append(out.Refused, RefusedReference{From: j.nodeIDs[v], To: to})
 		}
 	}
 }
@@ -119,34 +133,53 @@ func (c *Counts) add(n *NodeResult) {
 	}
 }
 
-// nodeResult renders a node.
-func (j *judge) nodeResult(n *node, r *NodeResult) {
-	r.ID, r.Role, r.State, r.Missing, r.Wave = *n.id, Gate, n.state, n.in == nil, int(n.wave)
-	r.Verdict, r.Ready, r.Hold, r.Blocked = n.verdict, n.ready, n.hold, n.blocker
-	r.Unhealthy, r.Trouble = n.unhealthy, n.trouble
-	r.Settled, r.Full, r.Gate = n.settled, n.down.full, n.down.gate
-	r.InCycle, r.BehindCycle = n.inCycle, n.behindCycle
+// nodeResult renders a node. The result is blank; what is rare is written only
+// where there is something to write.
+func (j *judge) nodeResult(v int32, r *NodeResult) {
+	n := &j.nodes[v]
+	r.ID, r.Role, r.State, r.Verdict, r.Missing = j.nodeIDs[v], Gate, j.stateOf(n), n.verdict, n.in == nil
+	r.Wave, r.DependsOn = int(j.wave[v]), j.parentIDs(v)
+	r.Ready, r.Unhealthy, r.Settled, r.Full, r.Gate = n.ready, n.unhealthy, n.settled, j.full(v), j.gate(v)
+	r.InCycle, r.BehindCycle = j.inCycle[v], j.behindCycle[v]
+	if n.trouble != "" {
+		r.Trouble = n.trouble
+	}
+	if n.hold != nil || n.blocker != nil {
+		r.Hold, r.Blocked = n.hold, n.blocker
+	}
 	if n.in == nil {
 		return
 	}
-	r.UID, r.Source, r.Timeout = n.in.UID, n.in.Source, n.in.Timeout
-	r.Selected = n.own
-	if n.source == none {
-		return
+	r.UID, r.Source, r.Timeout, r.Selected = n.in.UID, n.in.Source, n.in.Timeout, n.own
+	if n.source != none {
+		j.sourceOfResult(n, &j.sources[n.source], r)
 	}
-	s := &j.sources[n.source]
+}
+
+// sourceOfResult renders what a node has of its source.
+func (j *judge) sourceOfResult(n *node, s *source, r *NodeResult) {
 	if s.keeper >= 0 {
 		r.Foreign = j.peers[s.keeper].Name
 	}
 	if !n.pinned {
 		return
 	}
-	r.Role, r.Pin, r.Candidate = Pinned, s.pin, s.candidate
-	r.ObservationError = s.in.ObservationError
-	r.PendingSince = s.pendingSince()
-	if s.counting != nil {
-		r.Observed = s.counting.Commit
+	r.Role, r.Pin, r.Observed = Pinned, s.pin, s.seen
+	if s.failing {
+		r.ObservationError = s.in.ObservationError
 	}
+	if s.pending() {
+		r.Candidate, r.PendingSince = s.candidate, s.pendingSince()
+	}
+}
+
+// parentIDs are the IDs of what a node depends on.
+func (j *judge) parentIDs(v int32) []ID {
+	from, to := j.parents.from[v], j.parents.from[v+1]
+	if from == to {
+		return nil
+	}
+	return j.dependsOn[from:to:to]
 }
 
 // pendingSince is when the candidate was first seen.
@@ -157,14 +190,37 @@ func (s *source) pendingSince() time.Time {
 	return time.Time{}
 }
 
-// sourceResult renders a source in scope, without its nodes.
-func (j *judge) sourceResult(s *source, r *SourceResult) {
-	r.ID, r.UID, r.Pin, r.Real = s.in.ID, s.in.UID, s.pin, s.real
-	r.Candidate, r.PendingSince, r.Pending = s.candidate, s.pendingSince(), s.pending()
-	r.Admissible, r.AtPin, r.Contested = s.admissible(), s.atPin, s.contested
-	r.Hold, r.Blocked = s.hold, j.sourceBlocker(s)
+// sourceResult renders a source in scope. The result is blank.
+func (j *judge) sourceResult(i int32, r *SourceResult) {
+	s, rank := &j.sources[i], none
+	for _, v := range s.nodes {
+		rank = max(rank, j.wave[v])
+	}
+	r.ID, r.UID, r.Nodes, r.Rank = j.sourceIDs[i], s.in.UID, j.builtHere(i), int(rank)
+	r.Pin, r.Real, r.AtPin, r.Contested = s.pin, s.real, s.atPin, s.contested
 	r.NotEnrolled, r.EnrolmentFailed = s.notEnrolled, s.enrolmentFailed
 	r.FetchFailing = s.in.FetchFailed && s.pin != ""
+	if s.pending() {
+		r.Candidate, r.PendingSince = s.candidate, s.pendingSince()
+		r.Pending, r.Admissible = true, s.admissible()
+	}
+	if b := j.sourceBlocker(s); b != nil || s.hold != nil {
+		r.Hold, r.Blocked = s.hold, b
+	}
+}
+
+// builtHere are the IDs of the nodes of a source that belong to the graph.
+func (j *judge) builtHere(source int32) []ID {
+	nodes := j.sources[source].nodes
+	from, to := j.built.from[source], j.built.from[source+1]
+	if len(nodes) == int(to-from) {
+		return j.builtIDs[from:to:to]
+	}
+	ids := make([]ID, len(nodes))
+	for i, v := range nodes {
+		ids[i] = j.nodeIDs[v]
+	}
+	return ids
 }
 
 // sourceBlocker says why the source as a whole waits; nil if it does not.

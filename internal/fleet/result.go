@@ -200,52 +200,54 @@ type Move struct {
 	Nodes []ID
 }
 
-// NodeResult is the judgement of one node.
+// NodeResult is the judgement of one node. What every node has stands before what
+// few have.
 type NodeResult struct {
-	ID       ID
-	UID      string
-	Role     Role
-	State    State
-	Selected bool
-	// Missing: referenced but not there.
-	Missing bool
-	// Wave is the longest path from a root; -1 in or behind a cycle.
-	Wave      int
-	DependsOn []ID
+	ID    ID
+	UID   string
+	Role  Role
+	State State
 	// Source is zero for a gate without a known source.
 	Source ID
 	// Pin is the effective pin (a virtual one in Shadow); empty if none.
 	Pin Revision
-	// Candidate is the observed revision where it differs from the pin.
-	Candidate Revision
 	// Observed is the counting observation's revision; empty if none counts.
-	Observed         Revision
-	ObservationError string
-	// PendingSince is when the candidate was first seen; zero if none.
-	PendingSince time.Time
-	Verdict      Verdict
+	Observed  Revision
+	Verdict   Verdict
+	DependsOn []ID
+	// Wave is the longest path from a root; -1 in or behind a cycle.
+	Wave int
+	// Timeout is the Kustomization's, for telling when a node is stuck.
+	Timeout  time.Duration
+	Selected bool
+	// Missing: referenced but not there.
+	Missing bool
 	// Ready: good verdict, applied and attempted at the pin.
 	Ready bool
-	Hold  *Hold
-	// Blocked says what the node waits for; nil if it waits for nothing.
-	Blocked *Blocker
-	// Unhealthy with Trouble saying why, whatever the state is.
-	Unhealthy bool
-	Trouble   string
 	// Settled is the node's own; Full is "and all ancestors"; Gate is "all
 	// ancestors outside its group".
 	Settled bool
 	Full    bool
 	Gate    bool
+	// Unhealthy with Trouble saying why, whatever the state is.
+	Unhealthy bool
 	// InCycle and BehindCycle tell a cycle's own nodes from those behind it.
 	InCycle     bool
 	BehindCycle bool
+
+	Hold *Hold
+	// Blocked says what the node waits for; nil if it waits for nothing.
+	Blocked *Blocker
+	// Candidate is the observed revision where it differs from the pin.
+	Candidate Revision
+	// PendingSince is when the candidate was first seen; zero if none.
+	PendingSince     time.Time
+	Trouble          string
+	ObservationError string
 	// Foreign names the peer whose source the node is built from, where it was
 	// reached over dependsOn only; empty for the Wavefront's own and for gates
 	// in nobody's scope.
 	Foreign string
-	// Timeout is the Kustomization's, for telling when a node is stuck.
-	Timeout time.Duration
 }
 
 // SourceResult is the judgement of one source in scope.
@@ -255,19 +257,13 @@ type SourceResult struct {
 	// Nodes built from it, selected or not.
 	Nodes []ID
 	// Pin is the effective pin; Real tells a real from a virtual one.
-	Pin  Revision
-	Real bool
-	// Candidate is the observed revision where it differs from the pin.
-	Candidate Revision
-	// PendingSince is when the candidate was first seen; zero if none.
-	PendingSince time.Time
-	Pending      bool
-	Admissible   bool
-	AtPin        bool
-	Hold         *Hold
-	Blocked      *Blocker
+	Pin Revision
 	// Rank is the largest wave of its nodes, for listing leaves before roots.
-	Rank int
+	Rank       int
+	Real       bool
+	Pending    bool
+	Admissible bool
+	AtPin      bool
 	// NotEnrolled: waits for its initial pin, or for source-controller to
 	// reconcile at it for the first time. EnrolmentFailed: longer than the
 	// source's timeout, or no pin can be set because there is nothing to
@@ -279,4 +275,11 @@ type SourceResult struct {
 	FetchFailing bool
 	// Contested by a peer.
 	Contested bool
+
+	Hold    *Hold
+	Blocked *Blocker
+	// Candidate is the observed revision where it differs from the pin.
+	Candidate Revision
+	// PendingSince is when the candidate was first seen; zero if none.
+	PendingSince time.Time
 }

@@ -3,19 +3,6 @@
 
 package fleet
 
-// edges is an adjacency list packed into two slices: the successors of vertex v
-// are to[from[v]:from[v+1]].
-type edges struct {
-	from []int32
-	to   []int32
-}
-
-// of returns the successors of v.
-func (e edges) of(v int32) []int32 { return e.to[e.from[v]:e.from[v+1]] }
-
-// vertices is the number of vertices.
-func (e edges) vertices() int { return len(e.from) - 1 }
-
 // components are the strongly connected components of a graph.
 type components struct {
 	// of numbers the component of each vertex.

@@ -5,39 +5,67 @@ package fleet
 
 import "slices"
 
+// self stands for the judged Wavefront among its peers.
+const self int32 = -2
+
 // scope says which Wavefront's pins move a source.
 type scope struct {
+	// sequenced: a pin can hold it.
+	sequenced bool
 	// own: in scope of the Wavefront that is judged.
 	own bool
+	// suspended: one of the nodes that the judged Wavefront selects is.
+	suspended bool
 	// peers that have the source in scope, as indices into judge.peers.
 	peers []int32
 }
 
-// scopes finds the scope of every source (design: in scope): a managed source
-// that at least one selected node is built from.
+// scopes finds nodes and sources in the Input, and the scope of every source
+// (design: in scope): a managed source that at least one selected node is built
+// from. It finds what was observed as well: observations lie anywhere in memory,
+// and asking for one right after the other waits less.
 func (j *judge) scopes() []scope {
-	result := blank(&j.memory.scopes, len(j.in.Sources))
-	j.own = make([]bool, len(j.in.Nodes))
-	for i := range j.in.Nodes {
-		n := &j.in.Nodes[i]
-		if len(n.SelectedBy) == 0 {
-			continue
+	result := blank(&j.scratch.scopes, len(j.sourceIDs))
+	j.sources = blank(&j.scratch.sources, len(j.sourceIDs))
+	for i, v := range j.places.source {
+		if v != none {
+			j.sources[v].in = &j.in.Sources[i]
+			j.count(&j.sources[v])
+			result[v].sequenced = sequenced(&j.in.Sources[i])
 		}
-		j.own[i] = slices.Contains(n.SelectedBy, j.in.Self.Name)
-		s := j.builtFrom[i]
-		if s == none || !sequenced(&j.in.Sources[s]) {
-			continue
-		}
-		for _, name := range n.SelectedBy {
-			result[s].add(j, name)
+	}
+	j.nodes = blank(&j.scratch.nodes, len(j.nodeIDs))
+	for v := range j.nodes {
+		j.nodes[v].source, j.nodes[v].rank = j.builtFrom[v], j.nodeRanking.rank[v]
+	}
+	for i, v := range j.places.node {
+		if v != none {
+			j.place(&j.nodes[v], &j.in.Nodes[i], result)
 		}
 	}
 	return result
 }
 
+// place finds out who selects a node.
+func (j *judge) place(n *node, in *Node, scopes []scope) {
+	n.in, n.suspended = in, in.Suspended
+	var s *scope
+	if n.source != none && scopes[n.source].sequenced {
+		s = &scopes[n.source]
+	}
+	for _, name := range in.SelectedBy {
+		own := name == j.in.Self.Name
+		n.own = n.own || own
+		if s != nil {
+			s.add(j, name, own)
+			s.suspended = s.suspended || (own && n.suspended)
+		}
+	}
+}
+
 // add notes that a node of the source is selected by the named Wavefront.
-func (s *scope) add(j *judge, name string) {
-	if name == j.in.Self.Name {
+func (s *scope) add(j *judge, name string, own bool) {
+	if own {
 		s.own = true
 		return
 	}
@@ -55,7 +83,7 @@ func sequenced(s *Source) bool {
 // keeper returns the Wavefront that pins the source, as an index into
 // judge.peers; self for the judged one, none for a source that is in nobody's
 // scope. Of several peers, one that contests comes first.
-func (j *judge) keeper(s scope) int32 {
+func (j *judge) keeper(s *scope) int32 {
 	if s.own {
 		return self
 	}
@@ -84,17 +112,20 @@ func contests(w *Wavefront) bool {
 // contests nothing, it reports the overlap all the same, on itself.
 func (j *judge) overlaps(scopes []scope, out *Evaluation) {
 	reported := func(p int32) bool { return !contests(&j.in.Self) || contests(&j.peers[p]) }
-	for i := range j.nodes {
-		if n := &j.nodes[i]; n.own && len(j.peers) > 0 {
+	if len(j.peers) == 0 {
+		return
+	}
+	for _, v := range j.nodeRanking.order {
+		if n := &j.nodes[v]; n.own {
 			out.SelectorOverlaps = append(out.SelectorOverlaps, j.nodeOverlaps(n, reported)...)
 		}
 	}
-	for i := range j.sources {
+	for _, i := range j.sourceRanking.order {
 		s := &j.sources[i]
 		if s.keeper != self {
 			continue
 		}
-		shared := scopes[s.input].peers
+		shared := scopes[i].peers
 		slices.Sort(shared)
 		for _, p := range shared {
 			s.contested = s.contested || contests(&j.peers[p])
@@ -110,7 +141,7 @@ func (j *judge) nodeOverlaps(n *node, reported func(int32) bool) []Overlap {
 	var result []Overlap
 	for p := range j.peers {
 		if reported(int32(p)) && slices.Contains(n.in.SelectedBy, j.peers[p].Name) {
-			result = append(result, Overlap{Object: *n.id, Peer: j.peers[p].Name})
+			result = append(result, Overlap{Object: n.in.ID, Peer: j.peers[p].Name})
 		}
 	}
 	return result

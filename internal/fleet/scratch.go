@@ -3,22 +3,15 @@
 
 package fleet
 
-import "sync"
-
 // scratch is the larger part of the memory that an evaluation works in. It is
 // used again: fresh memory costs more than most of the rules. Nothing of it is
 // ever part of an Evaluation, and nothing of an Input stays in it.
 type scratch struct {
-	nodes       []node
-	sources     []source
-	scopes      []scope
-	nodeIDs     []ID
-	sourceIDs   []ID
-	nodeSlots   []slot
-	sourceSlots []slot
+	nodes   []node
+	sources []source
+	scopes  []scope
+	down    []descent
 }
-
-var scratches = sync.Pool{New: func() any { return &scratch{} }}
 
 // blank returns a slice of n zero values in the memory of another, which must be
 // blank up to its capacity.
@@ -30,14 +23,10 @@ func blank[T any](memory *[]T, n int) []T {
 	return *memory
 }
 
-// release forgets everything and gives the memory back.
-func (s *scratch) release() {
+// forget makes the memory blank again.
+func (s *scratch) forget() {
 	clear(s.nodes)
 	clear(s.sources)
 	clear(s.scopes)
-	clear(s.nodeIDs)
-	clear(s.sourceIDs)
-	clear(s.nodeSlots)
-	clear(s.sourceSlots)
-	scratches.Put(s)
+	clear(s.down)
 }

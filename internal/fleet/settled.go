@@ -5,17 +5,34 @@ package fleet
 
 import "time"
 
+// judgeNodes judges every node by itself.
+func (j *judge) judgeNodes(out *Evaluation) {
+	for _, v := range j.places.node {
+		if v != none && j.nodes[v].member {
+			j.judgeNode(v)
+		}
+	}
+	for v := range j.nodes {
+		if n := &j.nodes[v]; n.in == nil && n.member {
+			n.verdict, n.trouble = Undecided, "does not exist"
+		}
+	}
+	j.entangled()
+	j.reportUnconfirmed(out)
+}
+
 // judgeNode judges one node by itself, without its ancestors.
 func (j *judge) judgeNode(v int32) {
 	n := &j.nodes[v]
-	if n.in == nil {
-		n.verdict = Undecided
-		n.trouble = "does not exist"
-		return
+	if n.source != none {
+		j.pinNode(n, &j.sources[n.source])
+	}
+	if len(n.in.Refused) > 0 {
+		j.refusing = append(j.refusing, v)
 	}
 	n.hold = j.nodeHold(n)
-	j.judgeHealth(n)
-	n.trouble = j.trouble(n)
+	j.judgeHealth(v)
+	n.trouble = j.trouble(v)
 	n.unhealthy = n.trouble != ""
 	if !n.unhealthy && j.wouldSettle(n) {
 		n.unconfirmed = j.demandsConfirmation(n) && !n.in.Confirmed
@@ -23,23 +40,39 @@ func (j *judge) judgeNode(v int32) {
 	}
 }
 
-// judgeHealth establishes verdict, readiness and the state of charts.
-func (j *judge) judgeHealth(n *node) {
-	var artifactAt time.Time
-	var pin Revision
-	if n.source != none {
-		artifactAt, pin = j.sources[n.source].in.ArtifactAt, j.sources[n.source].pin
+// pinNode tells a node that the pin of its source moves it.
+func (j *judge) pinNode(n *node, s *source) {
+	if s.keeper == none {
+		return
 	}
-	n.verdict = j.judgeVerdict(n.in, pin, artifactAt)
-	n.undecidedIn = j.verdictChanges(n.in, n.verdict, artifactAt)
+	n.pinned, n.selected = true, j.selects(s, n)
+}
+
+// judgeHealth establishes verdict, readiness and the state of charts.
+func (j *judge) judgeHealth(v int32) {
+	n := &j.nodes[v]
+	var s *source
+	if n.source != none {
+		s = &j.sources[n.source]
+	}
+	n.verdict = j.judgeVerdict(n.in, s)
+	j.noteChange(j.verdictChanges(n.in, n.verdict, s))
 	if !n.pinned {
 		n.ready = n.verdict == Good
 		return
 	}
-	s := &j.sources[n.source]
 	n.ready = n.verdict == Good && (j.lacks(attemptedRule) || n.in.LastApplied.Same(s.pin) && n.in.LastAttempted.Same(s.pin))
-	n.releases = j.releasesOf(s, n)
-	n.charts = j.chartsConverged(s, n)
+	if len(s.releases) > 0 {
+		j.releases[v] = j.releasesOf(s, v)
+	}
+	n.charts = j.chartsConverged(s, v)
+}
+
+// noteChange keeps the soonest moment at which time alone changes a verdict.
+func (j *judge) noteChange(in time.Duration) {
+	if in > 0 && (j.undecidedIn == 0 || in < j.undecidedIn) {
+		j.undecidedIn = in
+	}
 }
 
 // wouldSettle tells whether the node is settled by what caches show.

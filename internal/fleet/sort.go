@@ -4,6 +4,7 @@
 package fleet
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"slices"
@@ -21,29 +22,44 @@ func compareIDs(a, b *ID) int {
 	return strings.Compare(a.Name, b.Name)
 }
 
-// sortKey is a place with the beginning of what tells its ID from others, so
+// sortKey is a place with the beginning of what tells its name from others, so
 // that most comparisons stay within one piece of memory.
 type sortKey struct {
 	high, low uint64
 	place     int32
 }
 
-// sortByID sorts places by their IDs.
-func sortByID(places []int32, id func(int32) *ID) {
+// order returns the places in the order of their names, and sets the rank of each
+// where it is not negative; those that are negative are left out.
+func (n *names) order(rank []int32) []int32 {
+	order := make([]int32, 0, len(rank))
+	for place, r := range rank {
+		if r >= 0 {
+			order = append(order, int32(place))
+		}
+	}
+	n.sort(order)
+	for r, place := range order {
+		rank[place] = int32(r)
+	}
+	return order
+}
+
+// sort orders places by their names; of two with one name, by the place.
+func (n *names) sort(places []int32) {
 	keys := make([]sortKey, len(places))
-	text := distinguishing(places, id)
-	skip := commonPrefix(places, text)
-	for i, p := range places {
-		keys[i] = newSortKey(p, text(p)[skip:])
+	skip := n.commonPrefix(places)
+	for i, place := range places {
+		keys[i] = newSortKey(place, n.name(place)[skip:])
 	}
 	slices.SortFunc(keys, func(a, b sortKey) int {
-		if c := cmp.Compare(a.high, b.high); c != 0 {
-			return c
+		switch {
+		case a.high != b.high:
+			return cmp.Compare(a.high, b.high)
+		case a.low != b.low:
+			return cmp.Compare(a.low, b.low)
 		}
-		if c := cmp.Compare(a.low, b.low); c != 0 {
-			return c
-		}
-		return compareIDs(id(a.place), id(b.place))
+		return cmp.Or(bytes.Compare(n.name(a.place), n.name(b.place)), cmp.Compare(a.place, b.place))
 	})
 	for i := range keys {
 		places[i] = keys[i].place
@@ -52,41 +68,23 @@ func sortByID(places []int32, id func(int32) *ID) {
 
 // newSortKey takes the beginning of a text, filled up with zeros: of two that
 // differ, the smaller belongs to the smaller text.
-func newSortKey(place int32, text string) sortKey {
+func newSortKey(place int32, text []byte) sortKey {
 	var b [16]byte
 	copy(b[:], text)
 	return sortKey{high: binary.BigEndian.Uint64(b[:8]), low: binary.BigEndian.Uint64(b[8:]), place: place}
 }
 
-// distinguishing returns the first field of the IDs that is not the same in all
-// of them.
-func distinguishing(places []int32, id func(int32) *ID) func(int32) string {
-	kind, namespace := true, true
-	for _, p := range places {
-		first := id(places[0])
-		kind = kind && id(p).Kind == first.Kind
-		namespace = namespace && id(p).Namespace == first.Namespace
-	}
-	switch {
-	case !kind:
-		return func(p int32) string { return id(p).Kind }
-	case !namespace:
-		return func(p int32) string { return id(p).Namespace }
-	}
-	return func(p int32) string { return id(p).Name }
-}
-
-// commonPrefix is how many bytes all texts begin with.
-func commonPrefix(places []int32, text func(int32) string) int {
+// commonPrefix is how many bytes all names begin with.
+func (n *names) commonPrefix(places []int32) int {
 	if len(places) == 0 {
 		return 0
 	}
-	first := text(places[0])
+	first := n.name(places[0])
 	common := len(first)
-	for _, p := range places {
-		other := text(p)
+	for _, place := range places {
+		other := n.name(place)
 		common = min(common, len(other))
-		for common > 0 && other[:common] != first[:common] {
+		for !bytes.Equal(first[:common], other[:common]) {
 			common--
 		}
 	}

@@ -3,15 +3,6 @@
 
 package fleet
 
-// decideStates gives every node its state and says why it waits.
-func (j *judge) decideStates() {
-	for v := range j.nodes {
-		n := &j.nodes[v]
-		n.blocker = j.nodeBlocker(int32(v))
-		n.state = j.stateOf(n)
-	}
-}
-
 // stateOf is the state table, total and in its order: the first that applies.
 func (j *judge) stateOf(n *node) State {
 	switch {
@@ -69,7 +60,7 @@ func (j *judge) candidateBlocker(s *source, v int32) *Blocker {
 			}
 		}
 	}
-	return &Blocker{Reason: SharedSourceBlocked, Ancestor: *j.nodes[s.culprit].id}
+	return &Blocker{Reason: SharedSourceBlocked, Ancestor: j.nodeIDs[s.culprit]}
 }
 
 // enrolmentBlocker says why a source waits for its initial pin.
@@ -83,35 +74,43 @@ func (j *judge) enrolmentBlocker(s *source) *Blocker {
 	return &Blocker{Reason: NotEnrolled}
 }
 
-// phase of the fleet (design: phase). That the Wavefront is suspended changes
-// nothing here.
-func (j *judge) phase() Phase {
-	result := Quiescent
-	for v := range j.nodes {
-		n := &j.nodes[v]
-		if j.needsHelp(n) {
-			return Blocked
-		}
-		if !n.settled {
-			result = Advancing
-		}
+// phaseOf is what one node makes of the phase of the fleet (design: phase). That
+// the Wavefront is suspended changes nothing here.
+func (j *judge) phaseOf(v int32) Phase {
+	switch {
+	case j.needsHelp(v):
+		return Blocked
+	case !j.nodes[v].settled:
+		return Advancing
 	}
-	return result
+	return Quiescent
+}
+
+// worse returns the phase that the fleet is in if one part is in each.
+func worse(a, b Phase) Phase {
+	switch {
+	case a == Blocked || b == Blocked:
+		return Blocked
+	case a == Advancing || b == Advancing:
+		return Advancing
+	}
+	return Quiescent
 }
 
 // needsHelp tells whether the node can't move without help: it is unhealthy,
 // missing or cyclic and has no admissible candidate of its own, or its source is
 // held or contested with a candidate, or can't be observed or enrolled.
-func (j *judge) needsHelp(n *node) bool {
+func (j *judge) needsHelp(v int32) bool {
+	n := &j.nodes[v]
 	if n.in == nil {
 		return true
 	}
 	if !n.pinned {
-		return n.unhealthy || n.cyclic()
+		return n.unhealthy || j.cyclic(v)
 	}
 	s := &j.sources[n.source]
 	switch {
-	case n.unhealthy, n.cyclic():
+	case n.unhealthy, j.cyclic(v):
 		return !s.movable
 	case s.pending():
 		return s.hold != nil || s.contested || s.unseen

@@ -18,28 +18,29 @@ const (
 )
 
 // trouble says why a node is unhealthy (design: unhealthy); empty if it is not.
-func (j *judge) trouble(n *node) string {
-	if n.pinned {
-		if t := sourceTrouble(&j.sources[n.source]); t != "" {
-			return t
-		}
-	}
-	if n.verdict == Bad {
+func (j *judge) trouble(v int32) string {
+	n := &j.nodes[v]
+	switch {
+	case n.pinned && j.sources[n.source].troubled:
+		return sourceTrouble(&j.sources[n.source])
+	case n.verdict == Bad:
 		return badVerdict(n.in)
 	}
-	return j.releaseTrouble(n)
+	return j.releaseTrouble(v)
 }
 
-// sourceTrouble says why the pin itself is in trouble: it can't be written, or
+// pinTroubled tells whether the pin itself is in trouble: it can't be written, or
 // it can't be fetched and there is no artifact at it.
+func pinTroubled(s *source) bool {
+	return s.in.PinFailures >= pinFailureLimit || (s.in.FetchFailed && s.pin != "" && !s.atPin)
+}
+
+// sourceTrouble says why the pin is in trouble.
 func sourceTrouble(s *source) string {
-	switch {
-	case s.in.PinFailures >= pinFailureLimit:
+	if s.in.PinFailures >= pinFailureLimit {
 		return fmt.Sprintf("the pin of %s can't be written (failed %d times running)", quoted(s.in.ID), s.in.PinFailures)
-	case s.in.FetchFailed && s.pin != "" && !s.atPin:
-		return fmt.Sprintf("%s can't fetch its pinned commit: %s", quoted(s.in.ID), detail(s.in.Ready))
 	}
-	return ""
+	return fmt.Sprintf("%s can't fetch its pinned commit: %s", quoted(s.in.ID), detail(s.in.Ready))
 }
 
 // badVerdict renders a bad verdict as a sentence. While the object is being

@@ -19,16 +19,20 @@ const (
 )
 
 // judgeVerdict judges a Kustomization from its object alone (design: verdict of
-// a Kustomization). With a pin, only a verdict about the pin counts; pin is
-// empty for a gate. artifactAt is when the source's artifact moved.
-func (j *judge) judgeVerdict(n *Node, pin Revision, artifactAt time.Time) Verdict {
+// a Kustomization). Where its source carries a pin, only a verdict about the pin
+// counts. The source is nil where it can't be read.
+func (j *judge) judgeVerdict(n *Node, s *source) Verdict {
+	var pin Revision
+	if s != nil {
+		pin = s.pin
+	}
 	about := func(r Revision) bool { return pin == "" || r.Same(pin) || j.lacks(attemptedRule) }
 	switch {
 	case n.Ready.Status == True && about(n.LastAttempted) && generationObserved(n):
 		return Good
 	case n.Ready.Status == True:
 		return Undecided
-	case n.Ready.Status == False && !j.excused(n, artifactAt):
+	case n.Ready.Status == False && !j.excused(n, s):
 		if about(n.LastAttempted) && generationTried(n) {
 			return Bad
 		}
@@ -45,7 +49,7 @@ func (j *judge) judgeVerdict(n *Node, pin Revision, artifactAt time.Time) Verdic
 
 // verdictChanges tells how long from now time alone changes the verdict; zero if
 // it does not.
-func (j *judge) verdictChanges(n *Node, v Verdict, artifactAt time.Time) time.Duration {
+func (j *judge) verdictChanges(n *Node, v Verdict, s *source) time.Duration {
 	if n.Ready.Status == True {
 		return 0
 	}
@@ -53,7 +57,10 @@ func (j *judge) verdictChanges(n *Node, v Verdict, artifactAt time.Time) time.Du
 	if v != Undecided {
 		result = max(0, n.Ready.Since.Add(n.Timeout+grace).Sub(j.in.Clock)+1)
 	}
-	if d := artifactAt.Add(grace).Sub(j.in.Clock); n.Ready.Reason == artifactFailed && d > 0 && (result == 0 || d < result) {
+	if n.Ready.Reason != artifactFailed {
+		return result
+	}
+	if d := artifactAt(s).Add(grace).Sub(j.in.Clock); d > 0 && (result == 0 || d < result) {
 		result = d
 	}
 	return result
@@ -62,14 +69,22 @@ func (j *judge) verdictChanges(n *Node, v Verdict, artifactAt time.Time) time.Du
 // excused tells whether Ready is False for a reason that does not make the node
 // bad: it waits for a dependency, a newer revision cancelled its health checks,
 // or it looked for an artifact that had just been replaced.
-func (j *judge) excused(n *Node, artifactAt time.Time) bool {
+func (j *judge) excused(n *Node, s *source) bool {
 	switch n.Ready.Reason {
 	case dependencyNotReady, healthCheckCanceled:
 		return true
 	case artifactFailed:
-		return j.in.Clock.Sub(artifactAt) < grace
+		return j.in.Clock.Sub(artifactAt(s)) < grace
 	}
 	return false
+}
+
+// artifactAt is when the source's artifact moved.
+func artifactAt(s *source) time.Time {
+	if s == nil {
+		return time.Time{}
+	}
+	return s.in.ArtifactAt
 }
 
 // lastVerdict reads the newest entry of the node's history.

@@ -27,6 +27,8 @@ type process struct {
 	started time.Duration
 	seq     uint64
 	shadow  bool
+	// evaluate is the reading of the rules.
+	evaluate func(fleet.Input) fleet.Evaluation
 	// ownership judges pins; nil for the model's own judgement.
 	ownership Ownership
 
@@ -68,6 +70,9 @@ func (w *world) startProcess() {
 	}
 	for k := range p.shown {
 		p.shown[k] = w.now
+	}
+	if p.evaluate = w.options.Evaluate; p.evaluate == nil {
+		p.evaluate = new(fleet.Evaluator).Evaluate
 	}
 	if w.options.Ownership != nil {
 		p.ownership = w.options.Ownership(p.instant, w.clockTime)
@@ -122,7 +127,7 @@ func (p *process) tick(serial int) {
 	p.followMode()
 	p.react()
 	p.assemble()
-	out := p.w.options.Evaluate(p.in)
+	out := p.evaluate(p.in)
 	p.w.judge.evaluated(&out)
 	p.remember(&out)
 	p.confirm(&out)
@@ -346,7 +351,7 @@ func (p *process) conclude(i, s int, source version[gitRepository], node version
 		}
 	}
 	p.in.Sources[s] = p.source(s, &source)
-	out := p.w.options.Evaluate(p.in)
+	out := p.evaluate(p.in)
 	for k := range out.Nodes {
 		if out.Nodes[k].ID == nodeID(i) && out.Nodes[k].Settled {
 			p.confirmed[i] = t.since

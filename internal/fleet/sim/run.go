@@ -14,7 +14,8 @@ import (
 
 // Options say which reading of the rules is tried.
 type Options struct {
-	// Evaluate is the reading; fleet.Evaluate by default.
+	// Evaluate is the reading; by default that of a fleet.Evaluator which each
+	// life of the controller has for itself.
 	Evaluate func(fleet.Input) fleet.Evaluation
 	// Accept takes a listing into a history; History.Accept by default.
 	Accept func(*fleet.History, fleet.Listing, time.Duration) bool
@@ -72,9 +73,6 @@ type Violation struct {
 // Run plays a plan to its end and returns the first violation; nil if there is
 // none.
 func Run(p Plan, o Options) *Violation {
-	if o.Evaluate == nil {
-		o.Evaluate = fleet.Evaluate
-	}
 	w := newWorld(p, o)
 	for w.violation == nil && !w.finished && w.step() {
 		w.judge.look()

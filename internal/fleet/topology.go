@@ -1,0 +1,155 @@
+// Copyright The Wavefront Controller Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import "slices"
+
+// topology is the shape of a fleet: which nodes and sources there are, what is
+// built from what, and who depends on whom. Nodes have the numbers of their places
+// in the Input that it was made of, and missing nodes follow; sources have theirs
+// in the order in which the nodes name them. So the passes of an evaluation run
+// through memory as they run through the Input. Beside the number stands the rank,
+// which is the place in the order of the IDs. A topology does not change once it is
+// made, so Evaluations may share its lists.
+type topology struct {
+	// nodeIDs are those of all known nodes, and of the missing ones that
+	// somebody depends on; sourceIDs those of all known sources.
+	nodeIDs       []ID
+	sourceIDs     []ID
+	nodeRanking   ranking
+	sourceRanking ranking
+	// nodeIndex finds the number of a node that exists, sourceIndex the place
+	// at which a source was entered.
+	nodeIndex   index
+	sourceIndex index
+	// entered are the IDs of the sources by place, sourceAt their numbers: none
+	// for a loser among namesakes.
+	entered  []ID
+	sourceAt []int32
+	// namesakes: there are several nodes or sources with one ID.
+	namesakes bool
+
+	// stated is what each existing node says of its edges.
+	stated []statement
+	// builtFrom is the source of each node; none where it can't be read.
+	builtFrom []int32
+	// built are the nodes of each source, builtIDs their IDs, as built.to.
+	built    edges
+	builtIDs []ID
+	// parents are the edges of the node graph, from a node to what it depends
+	// on; dependsOn are the IDs of these, as parents.to.
+	parents   edges
+	dependsOn []ID
+
+	// components are the strongly connected components of the node graph: in
+	// their order every dependency comes before its dependents, and nodes of
+	// one cycle are adjacent.
+	components components
+	// cycles are the true ones, inCycle the nodes on them, behindCycle those
+	// that depend on such nodes.
+	cycles      []cycle
+	inCycle     []bool
+	behindCycle []bool
+}
+
+// cyclic tells whether a node is on a cycle or behind one.
+func (t *topology) cyclic(v int32) bool { return t.inCycle[v] || t.behindCycle[v] }
+
+// ranking orders numbers by their IDs. Of namesakes only one has a rank.
+type ranking struct {
+	// order lists the numbers in the order of their IDs.
+	order []int32
+	// rank is the place of each number in order; none if it has none.
+	rank []int32
+}
+
+// findSource returns the number of a source; none if there is none.
+func (t *topology) findSource(id *ID) int32 {
+	if place := t.sourceIndex.at(id); place != none {
+		return t.sourceAt[place]
+	}
+	return none
+}
+
+// sorted puts numbers into the order of their IDs.
+func (r *ranking) sorted(numbers []int32) []int32 {
+	slices.SortFunc(numbers, func(a, b int32) int { return int(r.rank[a] - r.rank[b]) })
+	return numbers
+}
+
+// cycle is a true cycle: its first node, and one real path.
+type cycle struct {
+	first int32
+	path  []ID
+}
+
+// statement is what a node says of its edges, word by word: as long as every node
+// says the same, the shape is the same.
+type statement struct {
+	node      ID
+	source    ID
+	dependsOn []ID
+}
+
+// places tells which number each of Input.Nodes and Input.Sources has.
+type places struct {
+	node   []int32
+	source []int32
+}
+
+// recognise tells whether the Input has this very shape, and finds the places of
+// its nodes and sources.
+func (t *topology) recognise(in *Input, p *places) bool {
+	return !t.namesakes && len(in.Nodes) == len(t.stated) && len(in.Sources) == len(t.entered) &&
+		t.recogniseSources(in, p) && t.recogniseNodes(in, p)
+}
+
+// recogniseSources looks every source up. Lists of an informer come in much the
+// same order each time, only from another start; so the next in the Input is
+// mostly the next that is known.
+func (t *topology) recogniseSources(in *Input, p *places) bool {
+	seen := make([]bool, len(t.entered))
+	next := int32(0)
+	for i := range in.Sources {
+		id := &in.Sources[i].ID
+		if int(next) == len(seen) {
+			next = 0
+		}
+		if t.entered[next] != *id {
+			if next = t.sourceIndex.at(id); next == none {
+				return false
+			}
+		}
+		if seen[next] {
+			return false
+		}
+		seen[next], p.source[i] = true, t.sourceAt[next]
+		next++
+	}
+	return true
+}
+
+// recogniseNodes does the same for nodes, and compares what they say.
+func (t *topology) recogniseNodes(in *Input, p *places) bool {
+	seen := make([]bool, len(t.stated))
+	next := int32(0)
+	for i := range in.Nodes {
+		n := &in.Nodes[i]
+		if int(next) == len(seen) {
+			next = 0
+		}
+		if t.stated[next].node != n.ID {
+			if next = t.nodeIndex.at(&n.ID); next == none {
+				return false
+			}
+		}
+		said := &t.stated[next]
+		if seen[next] || said.source != n.Source || !slices.Equal(said.dependsOn, n.DependsOn) {
+			return false
+		}
+		seen[next], p.node[i] = true, next
+		next++
+	}
+	return true
+}
