@@ -3,32 +3,22 @@
 
 package fleet
 
-// releasesOf are the releases that count for a node: those it applied, and those
-// that no node of its source applied.
-func (j *judge) releasesOf(s *source, v int32) []int32 {
-	if len(s.releases) == 0 {
-		return nil
-	}
-	if len(s.nodes) == 1 {
-		return s.releases
-	}
-	var result []int32
-	for _, r := range s.releases {
-		if by := j.in.Releases[r].AppliedBy; by == j.nodeIDs[v] || !j.appliedBySibling(s, by) {
-			result = append(result, r)
-		}
-	}
-	return result
-}
+import "slices"
 
-// appliedBySibling tells whether the ID is that of a node of the source.
-func (j *judge) appliedBySibling(s *source, by ID) bool {
-	for _, v := range s.nodes {
-		if j.nodeIDs[v] == by {
-			return true
-		}
+// releasesOf are the releases that count for a node, in the order of their IDs:
+// those it applied, and those that no node of its source applied, be it a node of the
+// graph or not.
+func (j *judge) releasesOf(s *source, v int32) []int32 {
+	switch own := j.applied[v]; {
+	case len(s.strays) == 0:
+		return own
+	case len(own) == 0:
+		return s.strays
+	default:
+		all := slices.Concat(own, s.strays)
+		slices.SortFunc(all, func(a, b int32) int { return compareIDs(&j.in.Releases[a].ID, &j.in.Releases[b].ID) })
+		return all
 	}
-	return false
 }
 
 // chartsConverged tells whether everything that the node built as a chart is on

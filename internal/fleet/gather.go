@@ -53,12 +53,13 @@ func (j *judge) membersOf(source int32) []int32 {
 	return slices.DeleteFunc(slices.Clone(all), outsider)
 }
 
-// gatherReleases hands each release to its source, in the order of their IDs.
+// gatherReleases hands each release to its source and to the node of that which
+// applied it, in the order of their IDs.
 func (j *judge) gatherReleases() {
 	if len(j.in.Releases) == 0 {
 		return
 	}
-	j.releases = make([][]int32, len(j.nodes))
+	j.releases, j.applied = make([][]int32, len(j.nodes)), make([][]int32, len(j.nodes))
 	order, all := make([]int32, len(j.in.Releases)), newNames(len(j.in.Releases))
 	for i := range order {
 		order[i] = int32(i)
@@ -67,8 +68,17 @@ func (j *judge) gatherReleases() {
 	}
 	all.sort(order)
 	for _, r := range order {
-		if v := j.findSource(&j.in.Releases[r].Source); v != none {
-			j.sources[v].releases = append(j.sources[v].releases, r)
+		release := &j.in.Releases[r]
+		v := j.findSource(&release.Source)
+		if v == none {
+			continue
+		}
+		s := &j.sources[v]
+		s.releases = append(s.releases, r)
+		if by := j.nodeIndex.at(&release.AppliedBy); by != none && j.builtFrom[by] == v {
+			j.applied[by] = append(j.applied[by], r)
+		} else {
+			s.strays = append(s.strays, r)
 		}
 	}
 }

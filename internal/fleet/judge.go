@@ -80,6 +80,9 @@ type judge struct {
 	// releases of each node, as places in Input.Releases; nil where there are
 	// none at all.
 	releases [][]int32
+	// applied are those that each node applied itself, if it is built from their
+	// source.
+	applied [][]int32
 	// refusing are nodes with references that are no edges.
 	refusing []int32
 	// undecidedIn is how long from now time alone changes a verdict; zero if

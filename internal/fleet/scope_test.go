@@ -153,3 +153,18 @@ func TestUnsupported(t *testing.T) {
 	g.Expect(e.node("held").Role).To(Equal(fleet.Pinned))
 	g.Expect(e.node("gate").Role).To(Equal(fleet.Gate))
 }
+
+// TestForeignReleases: a node is judged the same by everybody, also where the sibling
+// that applied a failing release from its source is none of the graph.
+func TestForeignReleases(t *testing.T) {
+	t.Parallel()
+	broken := func(r *fleet.Release) { r.Ready = fleet.Condition{Status: fleet.False, Reason: "UpgradeFailed"} }
+	for _, keeper := range []string{"fleet", "peer"} {
+		for applier, want := range map[string]fleet.State{"infra": fleet.Unhealthy, "": fleet.Unhealthy, "apps": fleet.Settled} {
+			e := newFixture().peer("peer", fleet.Enforce).
+				source("mono").node("infra", "mono", by(keeper)).node("apps", "mono", by(keeper)).
+				pair("own", after("infra")).release("r", "mono", applier, broken).evaluate()
+			NewWithT(t).Expect(e.node("infra").State).To(Equal(want), "kept by %s, applied by %q", keeper, applier)
+		}
+	}
+}

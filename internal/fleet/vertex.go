@@ -72,6 +72,8 @@ type source struct {
 	// there is nothing to be said of a source without any.
 	nodes    []int32
 	releases []int32
+	// strays are the releases that none of its nodes applied.
+	strays []int32
 
 	counting *Observation
 	// since is when the latest observation started, or since when one is
