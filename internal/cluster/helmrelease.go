@@ -49,6 +49,12 @@ func Release(hr *helmv2.HelmRelease, charts Charts, noCrossNamespaceRefs bool) (
 	return r, true
 }
 
+// dependency returns what is to be known of a HelmRelease that another depends on
+// while its own chart comes from elsewhere: whose it is. It counts for no source.
+func dependency(hr *helmv2.HelmRelease) fleet.Release {
+	return fleet.Release{ID: HelmReleaseID(hr.Namespace, hr.Name), AppliedBy: appliedBy(hr)}
+}
+
 // HelmReleaseID names a HelmRelease.
 func HelmReleaseID(namespace, name string) fleet.ID {
 	return fleet.ID{Kind: fleet.KindHelmRelease, Namespace: namespace, Name: name}

@@ -105,6 +105,43 @@ func TestInputOfAWrongWavefront(t *testing.T) {
 	NewWithT(t).Expect(err).To(MatchError(&MissingError{Wavefront: "gone"}))
 }
 
+// TestReleasesFromElsewhere: a release whose chart is from elsewhere is known where
+// one with its chart from a GitRepository depends on it, and so the node that waits
+// for a node behind it is named.
+func TestReleasesFromElsewhere(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	elsewhere := func(name string) *helmv2.HelmRelease {
+		return aRelease(func(hr *helmv2.HelmRelease) {
+			hr.Name, hr.Spec.Chart.Spec.SourceRef.Kind = name, sourcev1.HelmRepositoryKind
+			hr.Labels[appliedByNameLabel] = "behind"
+		})
+	}
+	s := &Snapshot{
+		Wavefronts: []*wavefrontv1.Wavefront{aWavefront("fleet")},
+		Kustomizations: []*kustomizev1.Kustomization{aKustomization(), aKustomization(func(k *kustomizev1.Kustomization) {
+			k.Name, k.Spec.SourceRef.Name = "behind", "other"
+			k.Spec.DependsOn = []kustomizev1.DependencyReference{{Name: "app"}}
+		})},
+		GitRepositories: []*sourcev1.GitRepository{aGitRepository(pinnedAt(commitA))},
+		HelmReleases: []*helmv2.HelmRelease{
+			elsewhere("late"), elsewhere("unrelated"),
+			aRelease(func(hr *helmv2.HelmRelease) {
+				hr.Spec.DependsOn = []helmv2.DependencyReference{{Name: "late"}, {Name: "absent"}}
+				hr.Status.Conditions = readyCondition(metav1.ConditionFalse)
+				hr.Status.Conditions[0].Reason = "DependencyNotReady"
+			}),
+		},
+	}
+	in, err := s.Input("fleet", fleet.Instant{Seq: 1}, base, nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(in.Releases).To(HaveLen(2))
+	g.Expect(in.Releases[1]).To(Equal(fleet.Release{ID: HelmReleaseID("apps", "late"), AppliedBy: KustomizationID("apps", "behind")}))
+	ev := fleet.Evaluate(in)
+	g.Expect(ev.Nodes[0].ID.Name).To(Equal("app"))
+	g.Expect(ev.Nodes[0].Trouble).To(Equal(`HelmRelease "apps/web" waits for HelmRelease "apps/late", which belongs to Kustomization "apps/behind", behind this node: it can never be ready first`))
+}
+
 func BenchmarkInput(b *testing.B) {
 	for _, size := range []int{100, 1000, 5000} {
 		s := &Snapshot{Wavefronts: []*wavefrontv1.Wavefront{aWavefront("fleet")}}

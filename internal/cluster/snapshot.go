@@ -127,15 +127,28 @@ func (s *Snapshot) Kustomization(id fleet.ID) *kustomizev1.Kustomization {
 }
 
 // releases returns the facts of all releases whose chart is built from a
-// GitRepository.
+// GitRepository, and of what these depend on.
 func (s *Snapshot) releases() []fleet.Release {
 	if len(s.HelmReleases) == 0 {
 		return nil
 	}
 	releases := make([]fleet.Release, 0, len(s.HelmReleases))
+	var others []*helmv2.HelmRelease
+	wanted := map[fleet.ID]bool{}
 	for _, hr := range s.HelmReleases {
-		if r, ok := Release(hr, s.index().chart, s.NoCrossNamespaceRefs); ok {
-			releases = append(releases, r)
+		r, ok := Release(hr, s.index().chart, s.NoCrossNamespaceRefs)
+		if !ok {
+			others = append(others, hr)
+			continue
+		}
+		releases = append(releases, r)
+		for _, d := range r.DependsOn {
+			wanted[d] = true
+		}
+	}
+	for _, hr := range others {
+		if wanted[HelmReleaseID(hr.Namespace, hr.Name)] {
+			releases = append(releases, dependency(hr))
 		}
 	}
 	return releases

@@ -154,7 +154,7 @@ func (c *confirmation) wouldSettle(nodes []fleet.ID) map[fleet.ID]bool {
 // hasCharts tells whether a release counts for the node.
 func hasCharts(in *fleet.Input, node *fleet.Node) bool {
 	return slices.ContainsFunc(in.Releases, func(r fleet.Release) bool {
-		return r.Source == node.Source || r.AppliedBy == node.ID
+		return !r.Source.IsZero() && (r.Source == node.Source || r.AppliedBy == node.ID)
 	})
 }
 
