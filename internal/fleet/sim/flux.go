@@ -101,8 +101,13 @@ func (c *sourceController) store(artifact fleet.Revision, generation int64) {
 	c.end(c.dice.between(20*time.Second, 40*time.Second))
 }
 
-// fail leaves the artifact where it is.
+// fail leaves the artifact where it is. A fetch that was under way when the plan
+// froze the source has no say: nobody would ever get over its failure.
 func (c *sourceController) fail(generation int64) {
+	if c.w.plan.Sources[c.number].Frozen && c.w.sources[c.number].live().value.suspended {
+		c.end(0)
+		return
+	}
 	c.w.updateSource(c.number, func(s *gitRepository) {
 		s.fetchFailed = true
 		s.ready = c.w.condition(s.ready, fleet.False, "GitOperationFailed", generation)
