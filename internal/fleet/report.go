@@ -43,9 +43,9 @@ func (j *judge) reportSources(out *Evaluation) {
 	}
 	out.Sources = make([]SourceResult, j.kept)
 	place := j.resultPlaces(&j.sourceRanking, j.kept, func(i int32) bool { return j.sources[i].keeper == self })
-	for _, i := range j.places.source {
-		if i != none && j.sources[i].keeper == self {
-			j.sourceResult(i, &out.Sources[place(i)])
+	for i := range j.sources {
+		if j.sources[i].keeper == self {
+			j.sourceResult(int32(i), &out.Sources[place(int32(i))])
 		}
 	}
 }
@@ -196,10 +196,9 @@ func (j *judge) sourceResult(i int32, r *SourceResult) {
 	for _, v := range s.nodes {
 		rank = max(rank, j.wave[v])
 	}
-	r.ID, r.UID, r.Nodes, r.Rank = j.sourceIDs[i], s.in.UID, j.builtHere(i), int(rank)
+	r.ID, r.UID, r.Nodes, r.Rank = j.sourceIDs[i], s.uid, j.builtHere(i), int(rank)
 	r.Pin, r.Real, r.AtPin, r.Contested = s.pin, s.real, s.atPin, s.contested
-	r.NotEnrolled, r.EnrolmentFailed = s.notEnrolled, s.enrolmentFailed
-	r.FetchFailing = s.in.FetchFailed && s.pin != ""
+	r.NotEnrolled, r.EnrolmentFailed, r.FetchFailing = s.notEnrolled, s.enrolmentFailed, s.fetchFailing
 	if s.pending() {
 		r.Candidate, r.PendingSince = s.candidate, s.pendingSince()
 		r.Pending, r.Admissible = true, s.admissible()

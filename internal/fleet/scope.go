@@ -10,8 +10,6 @@ const self int32 = -2
 
 // scope says which Wavefront's pins move a source.
 type scope struct {
-	// sequenced: a pin can hold it.
-	sequenced bool
 	// own: in scope of the Wavefront that is judged.
 	own bool
 	// suspended: one of the nodes that the judged Wavefront selects is.
@@ -29,9 +27,9 @@ func (j *judge) scopes() []scope {
 	j.sources = blank(&j.scratch.sources, len(j.sourceIDs))
 	for i, v := range j.places.source {
 		if v != none {
-			j.sources[v].in = &j.in.Sources[i]
-			j.count(&j.sources[v])
-			result[v].sequenced = sequenced(&j.in.Sources[i])
+			s := &j.sources[v]
+			s.in, s.sequenced = &j.in.Sources[i], sequenced(&j.in.Sources[i])
+			j.count(s)
 		}
 	}
 	j.nodes = blank(&j.scratch.nodes, len(j.nodeIDs))
@@ -50,7 +48,7 @@ func (j *judge) scopes() []scope {
 func (j *judge) place(n *node, in *Node, scopes []scope) {
 	n.in, n.suspended = in, in.Suspended
 	var s *scope
-	if n.source != none && scopes[n.source].sequenced {
+	if n.source != none && j.sources[n.source].sequenced {
 		s = &scopes[n.source]
 	}
 	for _, name := range in.SelectedBy {

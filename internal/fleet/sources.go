@@ -29,6 +29,7 @@ func (j *judge) judgeSource(s *source) {
 	}
 	j.observe(s)
 	s.atPin = s.in.Artifact.Same(s.pin)
+	s.uid, s.fetchFailing = s.in.UID, s.in.FetchFailed && s.pin != ""
 	s.troubled, s.failing = pinTroubled(s), s.in.ObservationError != ""
 	j.enrolment(s)
 }

@@ -117,7 +117,7 @@ func (s *surveyor) enterEdges() {
 		n := &s.in.Nodes[i]
 		start := len(stated)
 		stated = append(stated, n.DependsOn...)
-		s.stated[i] = statement{node: n.ID, source: n.Source, dependsOn: stated[start:len(stated):len(stated)]}
+		s.stated[i] = statement{source: n.Source, dependsOn: stated[start:len(stated):len(stated)]}
 		if s.nodeRanking.rank[i] == none {
 			s.builtFrom[i] = none
 		} else {

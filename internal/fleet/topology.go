@@ -87,7 +87,6 @@ type cycle struct {
 // statement is what a node says of its edges, word by word: as long as every node
 // says the same, the shape is the same.
 type statement struct {
-	node      ID
 	source    ID
 	dependsOn []ID
 }
@@ -139,7 +138,7 @@ func (t *topology) recogniseNodes(in *Input, p *places) bool {
 		if int(next) == len(seen) {
 			next = 0
 		}
-		if t.stated[next].node != n.ID {
+		if t.nodeIDs[next] != n.ID {
 			if next = t.nodeIndex.at(&n.ID); next == none {
 				return false
 			}

@@ -62,6 +62,8 @@ type source struct {
 	notEnrolled bool
 
 	in *Source
+	// uid of the object.
+	uid string
 	// keeper is the Wavefront whose pins move it: self, a place in
 	// judge.peers, or none if its nodes are gates.
 	keeper int32
@@ -84,8 +86,12 @@ type source struct {
 	suspended bool
 	real      bool
 	unseen    bool // can't be observed: failed or stale
-	// unsequenced: managed, but no pin can hold what it tracks.
-	unsequenced     bool
+	// sequenced: a pin can hold it. unsequenced: managed, but none can hold what
+	// it tracks.
+	sequenced   bool
+	unsequenced bool
+	// fetchFailing: the pin can't be fetched, whether that matters or not.
+	fetchFailing    bool
 	enrolmentFailed bool
 	cloning         bool // takes one of the slots
 	// movable: a candidate that may move but for a suspended Wavefront.
