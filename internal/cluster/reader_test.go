@@ -252,6 +252,34 @@ func TestReread(t *testing.T) {
 		g.Expect(read).NotTo(HaveKey("siblings"))
 		g.Expect(read).To(HaveKey("stray"))
 	})
+	t.Run("one request finds the releases of all nodes", func(t *testing.T) {
+		t.Parallel()
+		g := NewWithT(t)
+		applied := func(namespace, name string) *helmv2.HelmRelease {
+			return aRelease(func(hr *helmv2.HelmRelease) {
+				hr.Name, hr.ResourceVersion = namespace+"-"+name, ""
+				hr.Labels[appliedByNameLabel], hr.Labels[appliedByNamespaceLabel] = name, namespace
+			})
+		}
+		behind := aKustomization(func(k *kustomizev1.Kustomization) { k.Name = "behind" })
+		lists := 0
+		c := interceptor.NewClient(fake.NewClientBuilder().WithScheme(newScheme()).WithObjects(
+			aKustomization(), behind, aGitRepository(), applied("apps", "app"), applied("apps", "behind"), applied("elsewhere", "app"),
+		).Build(), interceptor.Funcs{
+			List: func(ctx context.Context, c client.WithWatch, l client.ObjectList, opts ...client.ListOption) error {
+				lists++
+				return c.List(ctx, l, opts...)
+			},
+		})
+		fresh, err := (&Snapshot{}).Reread(context.Background(), c, []fleet.ID{node, KustomizationID("apps", "behind")})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(lists).To(Equal(1))
+		var names []string
+		for _, hr := range fresh.HelmReleases {
+			names = append(names, hr.Name)
+		}
+		g.Expect(names).To(ConsistOf("apps-app", "apps-behind"))
+	})
 	t.Run("names that no object can have", func(t *testing.T) {
 		t.Parallel()
 		g := NewWithT(t)

@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
@@ -32,10 +31,8 @@ func (s *Snapshot) Reread(ctx context.Context, live client.Reader, nodes []fleet
 		releases:       fresh[*helmv2.HelmRelease]{},
 		charts:         fresh[*sourcev1.HelmChart]{},
 	}
-	for _, node := range nodes {
-		if err := r.node(ctx, node); err != nil {
-			return nil, err
-		}
+	if err := r.read(ctx, nodes); err != nil {
+		return nil, err
 	}
 	copied := &Snapshot{
 		Wavefronts:           s.Wavefronts,
@@ -90,25 +87,17 @@ func (f fresh[T]) over(list []T) []T {
 	return out
 }
 
-func (r *rereading) node(ctx context.Context, node fleet.ID) error {
-	k := &kustomizev1.Kustomization{}
-	if err := reread(ctx, r.live, r.kustomizations, k, key(node)); err != nil {
-		return err
-	}
-	source := Node(k, r.noCrossNamespaceRefs).Source
-	// Nodes of one source read it once.
-	if _, read := r.repositories[key(source)]; !read && !source.IsZero() {
-		if err := reread(ctx, r.live, r.repositories, &sourcev1.GitRepository{}, key(source)); err != nil {
+// read reads the nodes and their sources first, and their releases after them: what a
+// Kustomization that is ready has applied is there by then.
+func (r *rereading) read(ctx context.Context, nodes []fleet.ID) error {
+	sources := make([]fleet.ID, len(nodes))
+	for i, node := range nodes {
+		var err error
+		if sources[i], err = r.node(ctx, node); err != nil {
 			return err
 		}
 	}
-	return r.nodeReleases(ctx, node, source)
-}
-
-// nodeReleases takes the node's own releases from the server by label, and reads
-// those that are known beside them.
-func (r *rereading) nodeReleases(ctx context.Context, node, source fleet.ID) error {
-	own, err := r.appliedReleases(ctx, node)
+	applied, err := r.appliedReleases(ctx, nodes)
 	if notInstalled(err) {
 		r.helmGone = true
 		return nil
@@ -116,72 +105,28 @@ func (r *rereading) nodeReleases(ctx context.Context, node, source fleet.ID) err
 	if err != nil {
 		return err
 	}
-	for _, hr := range own {
-		r.releases[client.ObjectKeyFromObject(hr)] = &hr
-		if err := r.chartsOf(ctx, hr); err != nil {
-			return err
-		}
-	}
-	for _, known := range r.from.releases(node, source) {
-		name := client.ObjectKeyFromObject(known)
-		if _, read := r.releases[name]; read {
-			continue
-		}
-		hr := &helmv2.HelmRelease{}
-		if err := reread(ctx, r.live, r.releases, hr, name); err != nil {
-			return err
-		}
-		if err := r.chartsOf(ctx, hr); err != nil {
+	for i, node := range nodes {
+		if err := r.nodeReleases(ctx, node, sources[i], applied[node]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// appliedReleases lists the releases that carry the labels of a node. A name that is
-// too long for a label is on none, and must not be asked for.
-func (r *rereading) appliedReleases(ctx context.Context, node fleet.ID) ([]*helmv2.HelmRelease, error) {
-	if len(validation.IsValidLabelValue(node.Name)) > 0 {
-		return nil, nil
+// node reads a node and the source that it is built from, which it returns.
+func (r *rereading) node(ctx context.Context, node fleet.ID) (source fleet.ID, err error) {
+	k := &kustomizev1.Kustomization{}
+	if err := reread(ctx, r.live, r.kustomizations, k, key(node)); err != nil {
+		return source, err
 	}
-	own := &helmv2.HelmReleaseList{}
-	err := list(ctx, r.live, own, "HelmReleases", client.MatchingLabels{
-		appliedByNameLabel: node.Name, appliedByNamespaceLabel: node.Namespace,
-	})
-	return pointers(own.Items), err
-}
-
-// chartsOf reads the chart of a release, wherever it may be.
-func (r *rereading) chartsOf(ctx context.Context, hr *helmv2.HelmRelease) error {
-	names := wantedCharts(hr)
-	if _, chart := chartOf(hr, r.from.chart); chart != nil {
-		names = append(names, client.ObjectKeyFromObject(chart))
-	}
-	for _, name := range names {
-		if _, read := r.charts[name]; read {
-			continue
-		}
-		if err := reread(ctx, r.live, r.charts, &sourcev1.HelmChart{}, name); err != nil {
-			return err
+	source = Node(k, r.noCrossNamespaceRefs).Source
+	// Nodes of one source read it once.
+	if _, read := r.repositories[key(source)]; !read && !source.IsZero() {
+		if err := reread(ctx, r.live, r.repositories, &sourcev1.GitRepository{}, key(source)); err != nil {
+			return source, err
 		}
 	}
-	return nil
-}
-
-// wantedCharts names the chart that a release wants, known or not; none where it
-// wants no chart from a GitRepository.
-func wantedCharts(hr *helmv2.HelmRelease) []types.NamespacedName {
-	switch {
-	case hr.Spec.ChartRef != nil && hr.Spec.ChartRef.Kind == sourcev1.HelmChartKind:
-		return []types.NamespacedName{{
-			Namespace: or(hr.Spec.ChartRef.Namespace, hr.Namespace), Name: hr.Spec.ChartRef.Name,
-		}}
-	case hr.Spec.Chart != nil && hr.Spec.Chart.Spec.SourceRef.Kind == sourcev1.GitRepositoryKind:
-		return []types.NamespacedName{{
-			Namespace: hr.Spec.Chart.GetNamespace(hr.Namespace), Name: hr.GetHelmChartName(),
-		}}
-	}
-	return nil
+	return source, nil
 }
 
 // reread reads an object live, into into and among the fresh ones. A reference may
