@@ -45,6 +45,13 @@ build-installer: ## Write the installers with IMG into dist/
 	@$(INSTALLER) --overlay config/flux --version $(VERSION) --output $(DIST)/flux.yaml
 	@echo "dist/install.yaml, crds.yaml and flux.yaml: $(IMG)"
 
+.PHONY: release-snapshot
+release-snapshot: ## Build the files of a release into dist/, without signatures and bills of materials
+	@hack/release/tools.sh goreleaser
+	$(BIN)/goreleaser check
+	$(BIN)/goreleaser release --snapshot --clean --parallelism $(or $(PARALLELISM),1) --skip=sign,sbom,publish
+	@go run ./hack/release/formula --version "$$(sed -n 's/.*"version":"\([^"]*\)".*/\1/p' $(DIST)/release/metadata.json)"
+
 .PHONY: build-wfctl
 build-wfctl: ## Build wfctl into bin/
 	go build $(GO_BUILD_FLAGS) -ldflags '$(LDFLAGS)' -o $(BIN)/wfctl ./cmd/wfctl
@@ -99,5 +106,5 @@ lint-workflows: ## Check the GitHub workflows
 	hack/release/tools.sh actionlint && $(BIN)/actionlint
 
 .PHONY: test-release
-test-release: ## Build the image by the Dockerfile's commands and by ko-build, and compare
-	go test -tags release -timeout 60m -run 'TestBuildStage' -v ./tests/ship
+test-release: deps programs ## Build all that a release publishes, compare, and run it (minutes)
+	go test -tags release -timeout 60m -run '^TestRelease' -v $(GO_TEST_ARGS) ./tests/ship

@@ -7,24 +7,35 @@ package ship
 
 import (
 	"crypto/sha256"
+	"debug/elf"
 	"encoding/hex"
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
 )
 
-// TestBuildStage runs the builder's instructions as they are, in a copy of the context,
-// and finds the very bytes that `make ko-build` puts into its image.
-func TestBuildStage(t *testing.T) {
+// TestReleaseBuildStage runs the builder's instructions as they are, in a copy of the
+// context, and finds the very bytes that `make ko-build` puts into its image.
+func TestReleaseBuildStage(t *testing.T) {
+	for _, image := range imagesOf(t, firstBuild(t)) {
+		t.Run(image.config.Architecture, func(t *testing.T) {
+			g := NewWithT(t)
+			binary := buildStage(t, image.config.Architecture)
+			g.Expect(sum(t, binary)).To(Equal(sum(t, image.entrypoint(t))))
+		})
+	}
+}
+
+// buildStage returns the program that the builder leaves for an architecture.
+func buildStage(t *testing.T, architecture string) string {
+	t.Helper()
 	g := NewWithT(t)
 	workspace, out := t.TempDir(), t.TempDir()
-	environment := append(os.Environ(), "GOFLAGS=", "TARGETOS=linux", "TARGETARCH="+runtime.GOARCH, "VERSION=v1.2.3")
+	environment := append(os.Environ(), "GOFLAGS=", "TARGETOS=linux", "TARGETARCH="+architecture, "VERSION="+imageVersion)
 	for _, one := range dockerfile(t) {
 		if one.stage != 0 {
 			continue
@@ -41,11 +52,7 @@ func TestBuildStage(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred(), "%s\n%s", one.arguments, output)
 		}
 	}
-	binary := filepath.Join(out, "wavefront-controller")
-	version, err := exec.Command(binary, "--version").Output()
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(string(version)).To(Equal("v1.2.3\n"))
-	g.Expect(sum(t, binary)).To(Equal(sum(t, fromImage(t))))
+	return filepath.Join(out, "wavefront-controller")
 }
 
 func copyInto(t *testing.T, workspace, arguments string) {
@@ -69,36 +76,50 @@ func copyInto(t *testing.T, workspace, arguments string) {
 	}
 }
 
-// fromImage runs `make ko-build`, and takes the manager out of the archive that an
-// engine would load.
-func fromImage(t *testing.T) string {
-	t.Helper()
-	g := NewWithT(t)
-	folder := t.TempDir()
-	cmd := exec.Command("make", "ko-build", "VERSION=v1.2.3", "IMG=example.com/wavefront-controller:v1.2.3",
-		"PLATFORMS=linux/"+runtime.GOARCH, "DIST="+folder)
-	cmd.Dir = repository(t)
-	out, err := cmd.CombinedOutput()
-	g.Expect(err).NotTo(HaveOccurred(), string(out))
-	t.Logf("%s", out)
-	archive := filepath.Join(folder, "image", "linux-"+runtime.GOARCH+".tar")
-	out, err = exec.Command("tar", "-x", "-f", archive, "-C", folder).CombinedOutput()
-	g.Expect(err).NotTo(HaveOccurred(), string(out))
-	var manifest []struct{ Layers []string }
-	content, err := os.ReadFile(filepath.Join(folder, "manifest.json"))
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(json.Unmarshal(content, &manifest)).To(Succeed())
-	g.Expect(manifest).To(HaveLen(1))
-	g.Expect(manifest[0].Layers).To(HaveLen(1))
-	out, err = exec.Command("tar", "-x", "-z", "-f", filepath.Join(folder, manifest[0].Layers[0]), "-C", folder).CombinedOutput()
-	g.Expect(err).NotTo(HaveOccurred(), string(out))
-	return filepath.Join(folder, "usr/local/bin/wavefront-controller")
-}
-
 func sum(t *testing.T, path string) string {
 	t.Helper()
 	content, err := os.ReadFile(path)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	digest := sha256.Sum256(content)
 	return hex.EncodeToString(digest[:])
+}
+
+// TestReleaseImageIsReproducible builds once more, and finds the same digest.
+func TestReleaseImageIsReproducible(t *testing.T) {
+	NewWithT(t).Expect(koBuild(t, t.TempDir())).To(Equal(firstBuild(t).reference))
+}
+
+// TestReleaseImageConfig inspects what an engine reads, for every platform.
+func TestReleaseImageConfig(t *testing.T) {
+	machines := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
+	images := imagesOf(t, firstBuild(t))
+	NewWithT(t).Expect(images).To(HaveLen(len(machines)))
+	for _, image := range images {
+		t.Run(image.config.Architecture, func(t *testing.T) {
+			g := NewWithT(t)
+			machine, known := machines[image.config.Architecture]
+			g.Expect(known).To(BeTrue())
+			config := image.config.Config
+			g.Expect(image.config.OS).To(Equal("linux"))
+			g.Expect(config.User).To(Equal("65534:65534"))
+			g.Expect(config.Entrypoint).To(Equal([]string{"/usr/local/bin/wavefront-controller"}))
+			g.Expect(config.Cmd).To(BeEmpty())
+			g.Expect(config.Labels).To(And(
+				HaveKeyWithValue("org.opencontainers.image.version", imageVersion),
+				HaveKeyWithValue("org.opencontainers.image.licenses", "Apache-2.0"),
+				HaveKey("org.opencontainers.image.title"), HaveKey("org.opencontainers.image.source"),
+				HaveKey("org.opencontainers.image.revision")))
+
+			program, err := elf.Open(image.entrypoint(t))
+			g.Expect(err).NotTo(HaveOccurred())
+			defer func() { _ = program.Close() }()
+			g.Expect(program.Machine).To(Equal(machine))
+			libraries, err := program.ImportedLibraries()
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(libraries).To(BeEmpty(), "the image has none")
+			for _, segment := range program.Progs {
+				g.Expect(segment.Type).NotTo(Equal(elf.PT_INTERP), "the image has no loader")
+			}
+		})
+	}
 }
