@@ -7,7 +7,7 @@ import (
 	"context"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -152,7 +152,7 @@ func reread[T client.Object](ctx context.Context, live client.Reader, among fres
 // possible tells whether an object may have the name, as far as that can be asked.
 func possible(name types.NamespacedName) bool {
 	for _, part := range []string{name.Namespace, name.Name} {
-		if part == "" || len(path.IsValidPathSegmentName(part)) > 0 {
+		if part == "" || len(content.IsPathSegmentName(part)) > 0 {
 			return false
 		}
 	}
