@@ -30,7 +30,8 @@ import (
 func TestMain(m *testing.M) { os.Exit(env.Main(m, env.Options{Audit: true})) }
 
 const (
-	// patience is how long anything may take on a busy machine.
+	// patience is how long anything may take on a busy machine; a test takes twice as long
+	// at most.
 	patience = 5 * time.Minute
 	// interval is the shortest poll interval.
 	interval = 5 * time.Second
@@ -84,7 +85,7 @@ func startController(e *env.Env) error {
 // newFixtureOn makes a fleet, ready at its first commits, without a Wavefront.
 func newFixtureOn(t *testing.T, e *env.Env, prefix string, nodes ...testfleet.Node) *fixture {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	t.Cleanup(cancel)
 	f := &fixture{t: t, g: NewWithT(t), ctx: ctx, env: e, sources: map[string]*sourcev1.GitRepository{}}
 	fleet, err := testfleet.New(ctx, e, e.Namespace(t, prefix))

@@ -38,7 +38,8 @@ func TestMain(m *testing.M) {
 }
 
 const (
-	// patience is how long anything may take on a busy machine.
+	// patience is how long anything may take on a busy machine; a test takes twice as long
+	// at most.
 	patience = 4 * time.Minute
 	// interval is the shortest poll interval.
 	interval = 5 * time.Second
@@ -135,7 +136,7 @@ func newFixture(t *testing.T, prefix string, nodes ...testfleet.Node) *fixture {
 	}
 	theProgram(t, "wfctl")
 	// What is built once does not count against a test's patience.
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	t.Cleanup(cancel)
 	f := &fixture{t: t, g: NewWithT(t), ctx: ctx, env: e}
 	fleet, err := testfleet.New(ctx, e, e.Namespace(t, prefix))
