@@ -114,7 +114,7 @@ func (s *story) pushChart(ctx context.Context, g *WithT, source, value string) s
 func TestCharts(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Minute)
 	defer cancel()
 	s := begin(ctx, t, env.Shared(t), "charts", testfleet.Node{Name: "db"}, testfleet.Node{Name: "app", DependsOn: []string{"db"}})
 	initial := s.pushChart(ctx, g, "db", "one")

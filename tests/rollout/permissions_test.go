@@ -40,7 +40,7 @@ var elsewhere = map[string]string{
 func TestPermissions(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
 	e := env.ForTest(t, env.Options{Audit: true})
 	fleet, err := testfleet.New(ctx, e, e.Namespace(t, "permissions"))
