@@ -5,6 +5,7 @@ package wfctl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,6 +42,9 @@ func NewScheme() *runtime.Scheme {
 
 // clusterConfig is the connection that kubectl's flags and the kubeconfig name.
 func (p *program) clusterConfig() (*rest.Config, error) {
+	if err := p.namesCluster(); err != nil {
+		return nil, err
+	}
 	cfg, err := p.flags.ToRESTConfig()
 	if err != nil {
 		return nil, fmt.Errorf("failed to load the cluster connection: %w", err)
@@ -49,6 +53,25 @@ func (p *program) clusterConfig() (*rest.Config, error) {
 	cfg.QPS, cfg.Burst = 50, 100
 	cfg.WarningHandler = rest.NoWarnings{}
 	return cfg, nil
+}
+
+// namesCluster fails where nothing says which cluster is meant. Kubernetes' libraries
+// would try port 8080 of this machine, and report that it refuses the connection.
+func (p *program) namesCluster() error {
+	loader := p.flags.ToRawKubeConfigLoader()
+	raw, err := loader.RawConfig()
+	if err != nil {
+		return fmt.Errorf("failed to load the cluster connection: %w", err)
+	}
+	given := func(flag *string) bool { return flag != nil && *flag != "" }
+	switch inCluster := p.getenv("KUBERNETES_SERVICE_HOST") != ""; {
+	case inCluster, given(p.flags.APIServer), given(p.flags.Context), given(p.flags.ClusterName), raw.CurrentContext != "":
+		return nil
+	case len(raw.Clusters) > 0 || len(raw.Contexts) > 0:
+		return errors.New("failed to load the cluster connection: the kubeconfig has no current context: name one with --context, or choose it with `kubectl config use-context`")
+	}
+	return fmt.Errorf("failed to load the cluster connection: no cluster in %s: name a kubeconfig in KUBECONFIG or with --kubeconfig",
+		strings.Join(loader.ConfigAccess().GetLoadingPrecedence(), ", "))
 }
 
 func (p *program) clusterClient() (client.WithWatch, error) {

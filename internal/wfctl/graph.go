@@ -28,7 +28,7 @@ What is in or behind a cycle is listed apart. SVG needs no Graphviz.`,
 		Example: `  wfctl graph
   wfctl graph --tree
   wfctl graph -o svg > fleet.svg`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if tree && format.format != formatTable && format.format != formatWide {
 				return fmt.Errorf("failed to read the flags: --tree is a text, it can't be combined with -o %s", format.format)

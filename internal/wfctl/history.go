@@ -35,7 +35,7 @@ Events live as long as the API server keeps them, one hour by default.`,
 
   # What went wrong?
   wfctl history --warnings`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			pic, err := p.loadHistory(cmd.Context(), file)
 			if err != nil {

@@ -38,7 +38,7 @@ Checks:
 ` + checkList(),
 		Example: `  wfctl lint
   wfctl lint -o json`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			findings, unread, err := p.findings(cmd.Context(), file)
 			if err != nil {

@@ -29,7 +29,7 @@ or behind a cycle), readiness and dependsOn.`,
 
   # With waves and edges, as long as things move
   wfctl nodes -o wide --watch`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 	}, false, func(pic *picture.Picture, _ []string) (*result, error) { return p.nodesResult(pic), nil })
 }
 

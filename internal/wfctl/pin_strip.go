@@ -32,7 +32,7 @@ suspended first; otherwise a controller in Enforce pins each source anew at what
 The plan says which workloads jump to what; --poll asks the git servers for it. A source
 that fails does not stop the others, and makes the exit code 1.`,
 		Example: `  wfctl pin-strip --suspend --poll --dry-run`,
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.planned(cmd.Context(), &f.write, p.planStrip(&f))
 		},

@@ -26,7 +26,7 @@ func (p *program) reconcileCommand() *cobra.Command {
 		Long: `Request a sweep: the controller lists the references of all sources at once and evaluates
 the fleet. Waits until that has been handled.`,
 		Example: `  wfctl reconcile --yes`,
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.planned(cmd.Context(), &flags, p.planReconcile(timeout))
 		},

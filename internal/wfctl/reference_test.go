@@ -169,10 +169,12 @@ func TestUsageErrors(t *testing.T) {
 		args []string
 		says string
 	}{
-		{[]string{"frobnicate"}, "unknown command"},
+		{[]string{"frobnicate"}, "failed to find the command \"frobnicate\": `wfctl --help` lists them"},
+		{[]string{"statsu"}, `failed to find the command "statsu": did you mean status?`},
+		{[]string{"version"}, "`wfctl --version` prints the version"},
 		{[]string{"status", "--nonsense"}, "unknown flag"},
 		{[]string{"status", "-o", "xml"}, `"xml" is none of table, wide, json, yaml`},
-		{[]string{"status", "extra"}, "unknown command"},
+		{[]string{"status", "extra"}, `status takes none, got "extra" (a Wavefront is named with --wavefront)`},
 		{[]string{"explain"}, "exactly one node"},
 		{[]string{"explain", "app"}, "expected namespace/name (-n has no effect)"},
 		{[]string{"explain", "Pod/a/b"}, `the kind "Pod" is none of Kustomization, HelmRelease`},
@@ -197,6 +199,41 @@ func TestUsageErrors(t *testing.T) {
 			g.Expect(r.code).To(Equal(ExitError))
 			g.Expect(r.stdout).To(BeEmpty())
 			g.Expect(r.stderr).To(And(HavePrefix("✗ "), ContainSubstring(tt.says)))
+		})
+	}
+}
+
+// TestClusterNotNamed has the person at fault told so, and not that some port of this
+// machine refuses connections.
+func TestClusterNotNamed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		NewWithT(t).Expect(os.WriteFile(path, []byte(content), 0o600)).To(Succeed())
+		return path
+	}
+	const clusters = `{apiVersion: v1, kind: Config, clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]` +
+		`, contexts: [{name: prod, context: {cluster: c, user: ""}}]}`
+	tests := []struct {
+		name string
+		args []string
+		says string
+	}{
+		{"empty", []string{"--kubeconfig", file("empty", "")}, "no cluster in " + filepath.Join(dir, "empty") + ": name a kubeconfig in KUBECONFIG or with --kubeconfig"},
+		{"no current context", []string{"--kubeconfig", file("none", clusters)}, "no current context: name one with --context"},
+		{"a context", []string{"--kubeconfig", file("some", clusters), "--context", "prod"}, "127.0.0.1:1"},
+		{"a server", []string{"--kubeconfig", file("server", ""), "--server", "http://127.0.0.1:1"}, "127.0.0.1:1"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			streams, _, _, errOut := genericiooptions.NewTestIOStreams()
+			g := NewWithT(t)
+			g.Expect(Main(t.Context(), append([]string{"wfctl", "status"}, tt.args...), "1", streams, func(p *program) {
+				p.getenv = func(string) string { return "" } // as outside of a cluster
+			})).To(Equal(ExitError))
+			g.Expect(errOut.String()).To(ContainSubstring(tt.says))
 		})
 	}
 }

@@ -30,7 +30,7 @@ A fleet that is not Quiescent has no release, only a state in passing: it is ref
 unless --allow-unsettled. A list that is incomplete is refused as well.`,
 		Example: `  # The release as it stands, for the change log
   wfctl release-set -o csv > release.csv`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			pic, err := p.load(cmd.Context(), &from, true)
 			if err != nil {

@@ -47,7 +47,7 @@ func (p *program) command() *cobra.Command {
 		Short:             "See what a fleet waits for, and act on it safely",
 		Long:              rootLong,
 		Version:           p.version,
-		Args:              cobra.NoArgs,
+		Args:              knownCommand,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceUsage:      true,
 		SilenceErrors:     true,
@@ -121,6 +121,29 @@ func homeDir() string {
 		return home
 	}
 	return "$HOME"
+}
+
+// knownCommand refuses what is no command, and says which one may have been meant.
+func knownCommand(root *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	remedy := fmt.Sprintf("`%s --help` lists them", root.DisplayName())
+	root.SuggestionsMinimumDistance = 2
+	if near := root.SuggestionsFor(args[0]); len(near) > 0 {
+		remedy = "did you mean " + strings.Join(near, " or ") + "?"
+	} else if args[0] == "version" {
+		remedy = fmt.Sprintf("`%s --version` prints the version", root.DisplayName())
+	}
+	return fmt.Errorf("failed to find the command %q: %s", args[0], remedy)
+}
+
+// noArgs refuses arguments. The first that people try is the name of a Wavefront.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return fmt.Errorf("failed to read the arguments: %s takes none, got %q (a Wavefront is named with --wavefront)", cmd.Name(), args[0])
 }
 
 // exactName refuses everything but one argument and says what is missing.

@@ -27,7 +27,7 @@ of URLs, so it can go into a ticket; every command that reads can replay it with
 		Example: `  # Record now, look later
   wfctl snapshot --file incident.yaml
   wfctl explain --from incident.yaml flotillas/team-x`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			pic, err := p.load(cmd.Context(), &from, true)
 			if err != nil {

@@ -29,7 +29,7 @@ show "?". -o wide adds the previous pin, the observed reference, fetch health an
 
   # Who owns which pin, and where it came from
   wfctl sources -o wide`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 	}, true, func(pic *picture.Picture, _ []string) (*result, error) { return p.sourcesResult(pic), nil })
 }
 

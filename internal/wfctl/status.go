@@ -16,7 +16,7 @@ func (p *program) statusCommand() *cobra.Command {
 		Short:   "Show how the fleet stands, and what needs help",
 		Long:    statusLong,
 		Example: statusExample,
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 	}, false, func(pic *picture.Picture, _ []string) (*result, error) { return p.statusResult(pic), nil })
 }
 

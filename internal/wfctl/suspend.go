@@ -22,7 +22,7 @@ func (p *program) suspendCommand() *cobra.Command {
 		Long: `Set spec.suspend on the Wavefront: the controller writes no source any more, not even to
 put a pin back that vanishes. Observation and reporting go on.`,
 		Example: `  wfctl suspend --reason "incident 4711"`,
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.planned(cmd.Context(), &flags, p.planSuspend(true))
 		},
@@ -38,7 +38,7 @@ func (p *program) resumeCommand() *cobra.Command {
 		Short:   "Let the Wavefront move sources again",
 		Long:    `Take spec.suspend off the Wavefront. The plan says what will move at once.`,
 		Example: `  wfctl resume`,
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.planned(cmd.Context(), &flags, p.planSuspend(false))
 		},

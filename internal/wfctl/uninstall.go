@@ -36,7 +36,7 @@ A running controller does so itself. What it has not done within --timeout is do
 and the finalizers are removed, so that nothing stays terminating for ever. At the end
 stands what is left to remove. FluxApps are kept; only their finalizer goes.`,
 		Example: `  wfctl uninstall --dry-run`,
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.uninstall(cmd.Context(), &flags, timeout)
 		},

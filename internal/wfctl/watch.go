@@ -25,7 +25,7 @@ of the terminal and works over ssh. Where standard output is no terminal it is t
 by line.`,
 		Example: `  wfctl watch
   wfctl watch | tee rollout.log`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if every < minEvery {
 				return fmt.Errorf("failed to watch: --every must be at least %s", minEvery)
