@@ -46,6 +46,10 @@ func findSource(pic *picture.Picture, arg string) (*picture.Source, error) {
 		return s, nil
 	}
 	for _, n := range pic.Nodes {
+		if n.Source != nil && n.Source.Path() == ref.Path() {
+			return nil, fmt.Errorf("failed to find the source %q: it is not in scope: what is built from it, %s, is a gate; `lint` says which label or reference keeps it out",
+				arg, n.Path())
+		}
 		if n.Path() == ref.Path() && n.Source != nil {
 			return nil, fmt.Errorf("failed to find the source %q: that is a node; its source is %q", arg, n.Source.Path())
 		}
@@ -68,6 +72,9 @@ func findNode(pic *picture.Picture, arg string) (*picture.Node, error) {
 }
 
 func omitted(pic *picture.Picture) string {
+	if pic.Wavefront.LastEvaluated == nil && pic.Origin == picture.FromStatus {
+		return ", which was never evaluated"
+	}
 	if pic.Wavefront.MembersOmitted == 0 {
 		return "; are the labels on both the Kustomization and its GitRepository?"
 	}

@@ -107,9 +107,9 @@ func parseCommit(sha string) (string, error) {
 
 // jumps says what the nodes of a source will do when its commit changes.
 func (t target) jumps(from, to string) string {
-	nodes := paths(t.known.Nodes)
-	if nodes == "" {
-		nodes = "no known node"
+	nodes := "no known node"
+	if len(t.known.Nodes) > 0 {
+		nodes = "nodes: " + paths(t.known.Nodes)
 	}
 	if to == "" {
 		to = "the head of " + tracked(t.object) + " (not observed)"
@@ -118,9 +118,9 @@ func (t target) jumps(from, to string) string {
 		from = "its present revision"
 	}
 	if from == to {
-		return fmt.Sprintf("%s: %s stay at %s", t.path(), nodes, short(to))
+		return fmt.Sprintf("%s stays at %s (%s)", t.path(), short(to), nodes)
 	}
-	return fmt.Sprintf("%s: %s jump from %s to %s", t.path(), nodes, short(from), short(to))
+	return fmt.Sprintf("%s jumps from %s to %s (%s)", t.path(), short(from), short(to), nodes)
 }
 
 func tracked(g *sourcev1.GitRepository) string {

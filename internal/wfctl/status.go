@@ -99,7 +99,9 @@ func statusOf(pic *picture.Picture) *statusDocument {
 		if n.Hold != nil {
 			doc.Held = append(doc.Held, heldEntry{n.Ref, sourcePath(n), *n.Hold})
 		}
-		if n.Trouble != "" {
+		if n.Missing() {
+			doc.Diagnostics = append(doc.Diagnostics, diagnostic{n.Ref, "does not exist; what depends on it: " + paths(pic.Dependents(n.Ref))})
+		} else if n.Trouble != "" {
 			doc.Diagnostics = append(doc.Diagnostics, diagnostic{n.Ref, n.Trouble})
 		}
 	}

@@ -81,6 +81,9 @@ func (p *program) planUninstall(ctx context.Context, c client.Client, timeout ti
 		for _, t := range targets {
 			pl.notes = append(pl.notes, t.letGo(obj.GetReleasePolicy()))
 		}
+		if len(targets) > 0 && obj.GetReleasePolicy() == wavefrontv1.ReleaseKeep {
+			pl.notes = append(pl.notes, fmt.Sprintf("to have them follow their branches instead, set spec.releasePolicy of Wavefront %s to Float before this", obj.Name))
+		}
 	}
 	apps, err := fluxApps(ctx, c)
 	if err != nil {
@@ -99,7 +102,7 @@ func (t target) letGo(policy wavefrontv1.ReleasePolicy) string {
 	if policy == wavefrontv1.ReleaseFloat && t.object.Annotations[wavefrontv1.HeldByAnnotation] == "" {
 		return t.jumps(t.commit(), t.known.Observed) + " (releasePolicy Float)"
 	}
-	return fmt.Sprintf("%s stays at %s (to let it float: %s, before this)", t.path(), orNone(short(t.commit())), "release --float")
+	return fmt.Sprintf("%s stays at %s", t.path(), orNone(short(t.commit())))
 }
 
 func (p *program) deleteStep(c client.Client, obj *wavefrontv1.Wavefront, sources int, timeout time.Duration) step {

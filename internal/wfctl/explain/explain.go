@@ -80,7 +80,7 @@ func (e Explainer) Explain(n *picture.Node) Explanation {
 // next is whom the node waits for; nil where the reason is its own.
 func (e Explainer) next(n *picture.Node) *picture.Ref {
 	if n.Blocked == nil {
-		return nil
+		return e.awaited(n)
 	}
 	switch fleet.Reason(n.Blocked.Reason) {
 	case fleet.GraphCycle, fleet.Contested, fleet.Suspended, fleet.SelfHeld, fleet.SelfUnobserved, fleet.NotEnrolled:
@@ -88,6 +88,26 @@ func (e Explainer) next(n *picture.Node) *picture.Ref {
 	default:
 		return n.Blocked.Ancestor
 	}
+}
+
+// awaited is the dependency for which Flux does not apply what the node is at: a missing
+// one, else an unhealthy one; nil where none is in the way. One that is merely on its way
+// is not: Flux may have seen it ready.
+func (e Explainer) awaited(n *picture.Node) *picture.Ref {
+	if n.State != string(wavefrontv1.StateConverging) || n.Ready {
+		return nil
+	}
+	var unhealthy *picture.Ref
+	for i, ref := range n.DependsOn {
+		switch d := e.Picture.Node(ref); {
+		case d == nil:
+		case d.Missing():
+			return &n.DependsOn[i]
+		case d.Trouble != "" && unhealthy == nil:
+			unhealthy = &n.DependsOn[i]
+		}
+	}
+	return unhealthy
 }
 
 // waitsForListing tells whether the ancestor is sound and only has to be listed
@@ -121,19 +141,6 @@ func (e Explainer) cycleOf(ref picture.Ref) [][]picture.Ref {
 		return own
 	}
 	return e.Picture.Cycles
-}
-
-// dependents are the nodes that name ref in their dependsOn.
-func (e Explainer) dependents(ref picture.Ref) []picture.Ref {
-	var out []picture.Ref
-	for _, n := range e.Picture.Nodes {
-		for _, d := range n.DependsOn {
-			if d == ref {
-				out = append(out, n.Ref)
-			}
-		}
-	}
-	return out
 }
 
 func (e Explainer) absent(from *picture.Node) string {

@@ -135,6 +135,93 @@ func TestEveryListingFault(t *testing.T) {
 	}
 }
 
+// TestConvergingBehind: a node that Flux does not apply leads to the dependency in the way.
+func TestConvergingBehind(t *testing.T) {
+	t.Parallel()
+	gone := picture.Node{Ref: ref("gone"), Role: "Gate", State: "Pending", Trouble: "does not exist"}
+	broken := waiting("broken", "", "")
+	broken.State, broken.Trouble = "Unhealthy", "timeout"
+	moving := waiting("moving", "", "")
+	moving.State = "Converging"
+	tests := []struct {
+		name      string
+		dependsOn []string
+		ready     bool
+		root      string
+		says      string
+	}{
+		{"missing before unhealthy", []string{"broken", "gone"}, false, "gone", "create Kustomization/apps/gone, or remove it from spec.dependsOn of apps/app in Git"},
+		{"unhealthy", []string{"moving", "broken"}, false, "broken", "repair what fails in apps/broken"},
+		{"moving", []string{"moving"}, false, "app", "describe kustomization app"},
+		{"applied", []string{"gone"}, true, "app", "describe kustomization app"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			app := waiting("app", "", "")
+			app.State, app.Observed, app.Ready = "Converging", app.Pin, tt.ready
+			for _, name := range tt.dependsOn {
+				app.DependsOn = append(app.DependsOn, ref(name))
+			}
+			got := explain(&picture.Picture{Nodes: []picture.Node{app, gone, broken, moving}}, "app")
+			g.Expect(got.Root).To(Equal(ref(tt.root)))
+			g.Expect(strings.Join(got.Fix, "\n")).To(ContainSubstring(tt.says))
+		})
+	}
+}
+
+// TestMissing: what does not exist is not to be repaired, but to be created.
+func TestMissing(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	app := waiting("app", fleet.AncestorMissing, "gone")
+	app.DependsOn = []picture.Ref{ref("gone")}
+	got := explain(&picture.Picture{Nodes: []picture.Node{app, {Ref: ref("gone"), Role: "Gate", State: "Pending", Trouble: "does not exist"}}}, "gone")
+	g.Expect(got.Chain).To(HaveLen(1))
+	g.Expect(got.Chain[0].Text).To(Equal("does not exist"))
+	g.Expect(got.Fix).To(Equal([]string{"create Kustomization/apps/gone, or remove it from spec.dependsOn of apps/app in Git"}))
+}
+
+// TestNeverSeen: a source that could never be listed has no commit to go back to, and a new
+// one would not be seen either.
+func TestNeverSeen(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	n := waiting("app", fleet.NotEnrolled, "")
+	n.Pin, n.Observed, n.Trouble = "", "", "ArtifactFailed: Source artifact not found"
+	n.ObservationError = "RefMissing: the repository has no refs/heads/nope"
+	got := explain(&picture.Picture{Nodes: []picture.Node{n}}, "app")
+	g.Expect(got.Chain[0].Text).To(ContainSubstring("could not be listed: RefMissing: the repository has no refs/heads/nope"))
+	g.Expect(got.Fix).To(HaveLen(1))
+	g.Expect(got.Fix[0]).To(ContainSubstring("GitRepository apps/app-repo: the branch does not exist in the repository: check spec.ref"))
+	g.Expect(got.ToMove).To(ContainSubstring("its first pin"))
+}
+
+// TestNothingWaits: what it takes to move, where no commit waits.
+func TestNothingWaits(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		with func(*picture.Node)
+		says string
+	}{
+		{"settled", func(n *picture.Node) { n.State = "Settled" }, "a new commit on the branch"},
+		{"held", func(n *picture.Node) { n.State, n.Hold = "Settled", &picture.Hold{Reason: "Declared"} }, "first remove spec.ref.commit from the manifest of GitRepository apps/app-repo in Git; then a new commit"},
+		{"cycle", func(n *picture.Node) { n.Blocked = &picture.Block{Reason: string(fleet.GraphCycle)} }, "first what is named above has to be repaired; then a new commit"},
+		{"gate", func(n *picture.Node) { n.Role, n.State = "Gate", "Settled" }, "wfctl lint says which label or reference"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			n := waiting("app", "", "")
+			n.Observed = n.Pin
+			tt.with(&n)
+			NewWithT(t).Expect(explain(&picture.Picture{Nodes: []picture.Node{n}}, "app").ToMove).To(ContainSubstring(tt.says))
+		})
+	}
+}
+
 func TestHolds(t *testing.T) {
 	t.Parallel()
 	for _, reason := range []fleet.HoldReason{fleet.HandPin, fleet.Declared, fleet.Suspend, fleet.UnsupportedRef} {

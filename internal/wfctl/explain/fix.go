@@ -16,8 +16,11 @@ import (
 // ownFixes say what helps with the node's own trouble; what it waits for in
 // others is their step of the chain.
 func (e Explainer) ownFixes(n *picture.Node) []string {
+	if n.Missing() {
+		return []string{e.missingFix(n.Ref)}
+	}
 	var fixes []string
-	if n.Trouble != "" {
+	if n.Trouble != "" && !unlisted(n) {
 		fixes = append(fixes, e.troubleFix(n))
 	}
 	if n.Blocked != nil {
@@ -26,6 +29,9 @@ func (e Explainer) ownFixes(n *picture.Node) []string {
 	}
 	switch wavefrontv1.NodeState(n.State) {
 	case wavefrontv1.StateConverging:
+		if ref := e.awaited(n); ref != nil && e.Picture.Node(*ref).Missing() {
+			break // what helps is said of the one that it waits for
+		}
 		fixes = append(fixes, fmt.Sprintf("wait for it; what it is doing: kubectl -n %s describe %s %s", n.Namespace, strings.ToLower(n.Kind), n.Name))
 	case wavefrontv1.StateAdmissible:
 		fixes = append(fixes, e.admissibleFix())
@@ -37,9 +43,15 @@ func (e Explainer) ownFixes(n *picture.Node) []string {
 	return fixes
 }
 
+// unlisted tells whether the node has nothing to run because its source can't be reached:
+// no commit of it was ever seen, so a new one can't help.
+func unlisted(n *picture.Node) bool {
+	return n.Blocked != nil && fleet.Reason(n.Blocked.Reason) == fleet.NotEnrolled && n.ObservationError != ""
+}
+
 func (e Explainer) troubleFix(n *picture.Node) string {
 	look := fmt.Sprintf("kubectl -n %s describe %s %s", n.Namespace, strings.ToLower(n.Kind), n.Name)
-	if n.Role == string(wavefrontv1.RoleGate) || n.Source == nil {
+	if n.Role == string(wavefrontv1.RoleGate) || n.Source == nil || n.Pin == "" {
 		return fmt.Sprintf("repair what fails in %s (%s)", n.Path(), look)
 	}
 	return fmt.Sprintf("repair what fails in %s (%s): push a fix to the branch of %s, which is admitted although the node is unhealthy, or go back to a commit that worked with %s",
@@ -60,6 +72,9 @@ func (e Explainer) reasonFix(n *picture.Node) []string {
 	case fleet.SelfUnobserved:
 		return e.listingFix(n)
 	case fleet.NotEnrolled:
+		if unlisted(n) {
+			return e.listingFix(n)
+		}
 		return []string{e.enrolFix(n)}
 	case fleet.GraphCycle:
 		return e.cycleFix(n)
@@ -147,7 +162,7 @@ func (e Explainer) cycleFix(n *picture.Node) []string {
 
 func (e Explainer) missingFix(ref picture.Ref) string {
 	var who []string
-	for _, d := range e.dependents(ref) {
+	for _, d := range e.Picture.Dependents(ref) {
 		who = append(who, d.Path())
 	}
 	from := "the nodes that name it"
@@ -159,14 +174,18 @@ func (e Explainer) missingFix(ref picture.Ref) string {
 
 // toMove says what it takes for the node to move.
 func (e Explainer) toMove(n *picture.Node) string {
+	if n.Missing() {
+		return "nothing: it does not exist, and what depends on it waits until it does"
+	}
 	if n.Role == string(wavefrontv1.RoleGate) {
-		return "nothing: it is a gate, the controller never moves it; what depends on it waits until it is healthy"
+		return "nothing: it is a gate, the controller never moves it; what depends on it waits until it is healthy; if it should be moved, " +
+			e.Command("lint") + " says which label or reference keeps it from it"
 	}
 	if e.Picture.Wavefront.Suspend {
 		return "the Wavefront must be resumed: " + e.Command("resume")
 	}
 	if n.Pending() == "" {
-		return "a new commit on the branch that its source follows, and every ancestor settled"
+		return e.withoutCommit(n)
 	}
 	who := "the controller moves it by itself once what is named above is repaired"
 	if n.Blocked == nil {
@@ -182,6 +201,20 @@ func (e Explainer) toMove(n *picture.Node) string {
 		who += "; in an emergency, past the gate and once: " + e.Command("force-admit "+n.Source.Path())
 	}
 	return who
+}
+
+// withoutCommit says what it takes for a node that has no commit waiting.
+func (e Explainer) withoutCommit(n *picture.Node) string {
+	commit := "a new commit on the branch that its source follows, and every ancestor settled"
+	switch {
+	case n.Blocked != nil && fleet.Reason(n.Blocked.Reason) == fleet.NotEnrolled:
+		return "its first pin, which the controller sets by itself once source-controller can fetch the source"
+	case n.Blocked != nil:
+		return "first what is named above has to be repaired; then " + commit
+	case n.Hold != nil && e.holdFix(n) != "":
+		return "first " + e.holdFix(n) + "; then " + commit
+	}
+	return commit
 }
 
 func nonEmpty(s string) []string {

@@ -16,7 +16,13 @@ import (
 
 // sentence says how the node stands and what it waits for.
 func (e Explainer) sentence(n *picture.Node) string {
+	if n.Missing() {
+		return "does not exist"
+	}
 	parts := []string{e.standing(n)}
+	if ref := e.awaited(n); ref != nil {
+		parts = append(parts, fmt.Sprintf("Flux applies it only while %s, which it depends on, is ready", ref.Path()))
+	}
 	if n.Trouble != "" {
 		parts = append(parts, "it is unhealthy: "+n.Trouble)
 	}
@@ -115,6 +121,9 @@ func (e Explainer) blockSentence(n *picture.Node) string {
 	}
 	if fleet.Reason(n.Blocked.Reason) == fleet.SelfUnobserved && n.ObservationError != "" {
 		text = "its own source could not be listed: " + n.ObservationError
+	}
+	if fleet.Reason(n.Blocked.Reason) == fleet.NotEnrolled && n.ObservationError != "" {
+		text = "its source has no pin yet, and could not be listed: " + n.ObservationError
 	}
 	if !strings.Contains(text, "%s") {
 		return text

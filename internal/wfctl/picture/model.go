@@ -4,6 +4,7 @@
 package picture
 
 import (
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -179,6 +180,12 @@ func (s Source) Pending() string { return pending(s.Pin, s.Observed) }
 // Pending is the commit that waits; empty if none.
 func (n Node) Pending() string { return pending(n.Pin, n.Observed) }
 
+// Missing tells whether the node does not exist: somebody depends on it, and a gate that
+// exists is never pending for a reason of its own.
+func (n Node) Missing() bool {
+	return n.Role == string(wavefrontv1.RoleGate) && n.State == string(wavefrontv1.StatePending) && n.Blocked == nil
+}
+
 func pending(pin, observed string) string {
 	if pin == "" || strings.EqualFold(pin, observed) {
 		return ""
@@ -273,6 +280,17 @@ func (p *Picture) Node(ref Ref) *Node {
 		}
 	}
 	return nil
+}
+
+// Dependents are the nodes that name ref in their dependsOn.
+func (p *Picture) Dependents(ref Ref) []Ref {
+	var out []Ref
+	for _, n := range p.Nodes {
+		if slices.Contains(n.DependsOn, ref) {
+			out = append(out, n.Ref)
+		}
+	}
+	return out
 }
 
 // Source returns the source namespace/name; nil if the picture has none.
