@@ -76,7 +76,7 @@ func omitted(pic *picture.Picture) string {
 		return ", which was never evaluated"
 	}
 	if pic.Wavefront.MembersOmitted == 0 {
-		return "; are the labels on both the Kustomization and its GitRepository?"
+		return "; are the labels on both the Kustomization and its GitRepository, and does that follow a branch?"
 	}
 	return fmt.Sprintf(" (%d settled nodes are left out of the status: try --derive)", pic.Wavefront.MembersOmitted)
 }

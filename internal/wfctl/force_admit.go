@@ -112,6 +112,8 @@ func (p *program) notForced(ctx context.Context, c client.Client, obj *wavefront
 		return "the Wavefront is being deleted"
 	case t.object.Spec.Suspend:
 		return fmt.Sprintf("the GitRepository is suspended: flux -n %s resume source git %s", t.object.Namespace, t.object.Name)
+	case t.declaredBy() != "" && t.object.Annotations[wavefrontv1.HeldByAnnotation] == "":
+		return fmt.Sprintf("Git renders its commit through %s; remove spec.ref.commit from its manifest in Git", t.declaredBy())
 	case t.object.Annotations[wavefrontv1.HeldByAnnotation] != "" || len(t.ownership.Foreign) > 0:
 		return "it is held by " + t.heldBy() + "; see " + p.run("release "+t.path())
 	case t.commit() == "":

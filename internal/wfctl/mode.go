@@ -40,7 +40,7 @@ pins where they are.`,
 }
 
 func (p *program) planMode(mode wavefrontv1.Mode) planner {
-	return func(_ context.Context, c client.Client, obj *wavefrontv1.Wavefront) (*plan, error) {
+	return func(ctx context.Context, c client.Client, obj *wavefrontv1.Wavefront) (*plan, error) {
 		pl := &plan{
 			title: fmt.Sprintf("switch Wavefront %s to %s", obj.Name, mode), reason: reasonModeChanged, action: "SetMode",
 		}
@@ -54,7 +54,7 @@ func (p *program) planMode(mode wavefrontv1.Mode) planner {
 			pl.notes = append(pl.notes, "pins stay where they are; nothing is moved and no vanished pin is put back while in Shadow")
 			return pl, nil
 		}
-		pl.notes = append(pl.notes, p.whatMoves(obj)...)
+		pl.notes = append(pl.notes, p.whatMoves(ctx, c, obj)...)
 		if obj.Spec.Suspend {
 			pl.warnings = append(pl.warnings, "the Wavefront is suspended: nothing moves before "+p.run("resume"))
 		}

@@ -70,7 +70,7 @@ func (p *program) planned(ctx context.Context, flags *writeFlags, make planner) 
 }
 
 func (p *program) planSuspend(suspend bool) planner {
-	return func(_ context.Context, c client.Client, obj *wavefrontv1.Wavefront) (*plan, error) {
+	return func(ctx context.Context, c client.Client, obj *wavefrontv1.Wavefront) (*plan, error) {
 		pl := &plan{reason: reasonResumed, action: "Resume", title: "resume Wavefront " + obj.Name}
 		say := "resumed"
 		if suspend {
@@ -82,24 +82,28 @@ func (p *program) planSuspend(suspend bool) planner {
 		}
 		pl.steps = []step{specStep(c, obj, "suspend", obj.Spec.Suspend, suspend, say)}
 		pl.warnings = p.revertWarning(obj, "suspend")
-		if suspend {
+		switch {
+		case suspend:
 			pl.notes = append(pl.notes, "no source is written any more, not even to put a vanished pin back; what is on its way arrives")
-		} else {
-			pl.notes = append(pl.notes, p.whatMoves(obj)...)
+		case obj.GetMode() == wavefrontv1.ModeShadow:
+			pl.notes = append(pl.notes, "the Wavefront is in Shadow: nothing is moved, only announced")
+		default:
+			pl.notes = append(pl.notes, p.whatMoves(ctx, c, obj)...)
 		}
 		return pl, nil
 	}
 }
 
 // whatMoves says what a Wavefront that may write again will move.
-func (p *program) whatMoves(obj *wavefrontv1.Wavefront) []string {
+func (p *program) whatMoves(ctx context.Context, c client.Client, obj *wavefrontv1.Wavefront) []string {
 	pic := picture.OfStatus(obj, p.now())
+	pic.AddDetails(ctx, c) // the status tells a pin from a would-be pin only where they differ
 	var lines []string
 	waiting, floating := 0, 0
 	for _, s := range pic.Sources {
 		switch {
 		case s.Hold != nil:
-		case s.Pin == "" || s.Virtual:
+		case s.Pin == "" || s.Virtual || s.Detail != nil && s.Detail.Commit == "":
 			floating++
 		case s.Pending() != "":
 			waiting++

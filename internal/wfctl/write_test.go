@@ -78,6 +78,8 @@ var writePlans = map[string]struct {
 	"force-held":          {heldFleet, []string{"force-admit", "flotillas/app-repo"}},
 	"force-suspended":     {suspended, []string{"force-admit", "flotillas/app-repo"}},
 	"force-shadow":        {shadow, []string{"force-admit", "flotillas/app-repo"}},
+	"force-declared":      {heldFleet, []string{"force-admit", "flotillas/legacy-repo"}},
+	"mode-enforce-anew":   {floating, []string{"mode", "Enforce"}},
 	"force-paused":        {heldFleet, []string{"force-admit", "flotillas/paused-repo"}},
 	"uninstall":           {heldFleet, []string{"uninstall"}},
 }
@@ -89,6 +91,14 @@ func gitops() *fixture {
 		Manager: "kustomize-controller", Operation: metav1.ManagedFieldsOperationApply, APIVersion: wavefrontv1.GroupVersion.String(),
 		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:suspend":{}}}`),
 	}}
+	return f
+}
+
+// floating is a fleet in Shadow whose would-be pins are what the sources are at: the status
+// shows them as it would show pins.
+func floating() *fixture {
+	f := shadow()
+	f.wavefront.Status.Shadow = nil
 	return f
 }
 
