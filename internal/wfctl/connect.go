@@ -101,20 +101,30 @@ func (p *program) findWavefront(ctx context.Context, c client.Reader) (*wavefron
 	case 0:
 		return nil, fmt.Errorf("failed to find a Wavefront: the cluster has none; create one to begin (its mode Shadow changes nothing)")
 	}
-	names := make([]string, 0, len(list.Items))
-	for _, item := range list.Items {
-		names = append(names, item.Name)
-	}
-	slices.Sort(names)
-	return nil, fmt.Errorf("failed to choose a Wavefront: there are several (%s); name one with --wavefront", strings.Join(names, ", "))
+	return nil, fmt.Errorf("failed to choose a Wavefront: there are several (%s); name one with --wavefront", wavefrontNames(list))
 }
 
 func (p *program) getWavefront(ctx context.Context, c client.Reader, name string) (*wavefrontv1.Wavefront, error) {
 	obj := &wavefrontv1.Wavefront{}
-	if err := c.Get(ctx, client.ObjectKey{Name: name}, obj); err != nil {
+	err := c.Get(ctx, client.ObjectKey{Name: name}, obj)
+	if apierrors.IsNotFound(err) {
+		if list := (&wavefrontv1.WavefrontList{}); c.List(ctx, list) == nil && len(list.Items) > 0 {
+			return nil, fmt.Errorf("failed to find Wavefront %q: the cluster has %s", name, wavefrontNames(list))
+		}
+	}
+	if err != nil {
 		return nil, explainAPI(fmt.Sprintf("get Wavefront %q", name), err)
 	}
 	return obj, nil
+}
+
+func wavefrontNames(list *wavefrontv1.WavefrontList) string {
+	names := make([]string, len(list.Items))
+	for i := range list.Items {
+		names[i] = list.Items[i].Name
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
 }
 
 // explainAPI wraps an error of the API server with what to do about it.

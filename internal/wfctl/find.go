@@ -10,6 +10,9 @@ import (
 	"github.com/isometry/wavefront-controller/internal/wfctl/picture"
 )
 
+// kindAliases are the short names that kubectl knows.
+var kindAliases = map[string]string{"Kustomization": "ks", "HelmRelease": "hr", "GitRepository": "gitrepo"}
+
 // parseName reads [Kind/]namespace/name; kinds are those that may be meant, the
 // first is the default.
 func parseName(arg string, kinds ...string) (picture.Ref, error) {
@@ -21,7 +24,7 @@ func parseName(arg string, kinds ...string) (picture.Ref, error) {
 	case 3:
 		ref.Kind, ref.Namespace, ref.Name = "", parts[1], parts[2]
 		for _, kind := range kinds {
-			if strings.EqualFold(kind, parts[0]) {
+			if strings.EqualFold(kind, parts[0]) || strings.EqualFold(kindAliases[kind], parts[0]) {
 				ref.Kind = kind
 			}
 		}

@@ -28,6 +28,28 @@ func TestFindOutsideTheScope(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring(`it is not in the graph of Wavefront "fleet", which was never evaluated`)))
 }
 
+// TestNothingToOrder: a fleet that stands still for want of a label is not praised.
+func TestNothingToOrder(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{"status", "nodes", "sources", "graph"} {
+		g := NewWithT(t)
+		r := wfctl(t, fakeClient(empty()), command)
+		g.Expect(r.stderr).To(ContainSubstring(`nothing is selected: label Kustomizations as spec.nodes.selector of Wavefront "fleet" says`), command)
+		r = wfctl(t, fakeClient(unlabelled()), command)
+		g.Expect(r.stderr).To(ContainSubstring("nothing is pinned"), command)
+		g.Expect(r.stderr).To(ContainSubstring("`wfctl lint` names what is missing"), command)
+		g.Expect(wfctl(t, fakeClient(quiescent()), command).stderr).NotTo(ContainSubstring("nothing is"), command)
+	}
+}
+
+func TestHistoryWithoutMatch(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	r := wfctl(t, fakeClient(quiescent()), "history", "--node", "flotillas/app")
+	g.Expect(r.stderr).To(And(ContainSubstring("none of 3 events matches"), ContainSubstring("`wfctl history --source NAMESPACE/NAME`")))
+	g.Expect(wfctl(t, fakeClient(quiescent()), "history").stderr).NotTo(ContainSubstring("matches"))
+}
+
 func TestMissingDependencyInStatus(t *testing.T) {
 	t.Parallel()
 	gone := picture.Ref{Kind: "Kustomization", Namespace: "flotillas", Name: "gone"}

@@ -37,7 +37,7 @@ What is in or behind a cycle is listed apart. SVG needs no Graphviz.`,
 			if err != nil {
 				return err
 			}
-			return p.print(graphResult(pic, tree), format.format)
+			return p.print(p.graphResult(pic, tree), format.format)
 		},
 	}
 	from.addTo(cmd)
@@ -46,10 +46,13 @@ What is in or behind a cycle is listed apart. SVG needs no Graphviz.`,
 	return cmd
 }
 
-func graphResult(pic *picture.Picture, tree bool) *result {
+func (p *program) graphResult(pic *picture.Picture, tree bool) *result {
 	g := layout.Of(pic)
+	n := &notes{program: p, pic: pic}
+	n.nothing(pic)
 	return &result{
 		document: g,
+		notes:    n.lines,
 		text: func(w io.Writer, _, color bool) error {
 			paint := func(state string) string {
 				return table.Paint(state, stateStyles[strings.TrimSpace(state)], color)

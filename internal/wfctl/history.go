@@ -45,7 +45,7 @@ Events live as long as the API server keeps them, one hour by default.`,
 			if err != nil {
 				return err
 			}
-			return p.print(p.historyResult(pic, events), format.format)
+			return p.print(p.historyResult(pic, events, filter), format.format)
 		},
 	}
 	flags := cmd.Flags()
@@ -135,8 +135,14 @@ func (f eventFilter) takes(e picture.Event, about []picture.Ref, now time.Time) 
 	return false
 }
 
-func (p *program) historyResult(pic *picture.Picture, events []picture.Event) *result {
+func (p *program) historyResult(pic *picture.Picture, events []picture.Event, filter eventFilter) *result {
 	n := &notes{program: p, pic: pic}
+	if len(events) == 0 && len(pic.Events) > 0 {
+		n.addf("none of %d events matches; %s shows all", len(pic.Events), p.run("history"))
+		if filter.node != "" && filter.source == "" {
+			n.addf("moves and holds are events of the source: %s", p.run("history --source NAMESPACE/NAME"))
+		}
+	}
 	if pic.EventsUnread != "" {
 		n.addf("the snapshot holds no events: %s", pic.EventsUnread)
 	}

@@ -35,6 +35,7 @@ or behind a cycle), readiness and dependsOn.`,
 
 func (p *program) nodesResult(pic *picture.Picture) *result {
 	n := &notes{program: p, pic: pic}
+	n.nothing(pic)
 	n.unobserved(pic)
 	n.holds(pic)
 	return &result{

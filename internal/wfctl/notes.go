@@ -56,6 +56,18 @@ func (n *notes) unobserved(pic *picture.Picture) {
 		quiet, len(pic.Sources), pic.Wavefront.PollInterval.Duration, n.program.run("reconcile"))
 }
 
+// nothing says why there is nothing to order, and what is to be labelled.
+func (n *notes) nothing(pic *picture.Picture) {
+	label := wavefrontv1.ManagedLabel + `: "true"`
+	switch c := pic.Wavefront.Counts; {
+	case c == nil:
+	case c.Observed == 0:
+		n.addf("nothing is selected: label Kustomizations as spec.nodes.selector of Wavefront %q says, and the GitRepositories that they are built from with %s", pic.Wavefront.Name, label)
+	case c.Pinned == 0:
+		n.addf("nothing is pinned: no selected Kustomization is built from a GitRepository that is labelled %s and follows a branch; %s names what is missing", label, n.program.run("lint"))
+	}
+}
+
 // unread says why the sources' own words are missing.
 func (n *notes) unread(pic *picture.Picture, columns string) {
 	missing := 0

@@ -177,6 +177,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"status", "extra"}, `status takes none, got "extra" (a Wavefront is named with --wavefront)`},
 		{[]string{"explain"}, "exactly one node"},
 		{[]string{"explain", "app"}, "expected namespace/name (-n has no effect)"},
+		{[]string{"explain", "ks/flotillas/app-repo"}, "that is a source"},
 		{[]string{"explain", "Pod/a/b"}, `the kind "Pod" is none of Kustomization, HelmRelease`},
 		{[]string{"explain", "flotillas/app-repo"}, "that is a source; its nodes are flotillas/app"},
 		{[]string{"explain", "flotillas/nobody"}, "are the labels on both"},
@@ -187,7 +188,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"status", "--from", "-", "--watch"}, "nothing will change"},
 		{[]string{"status", "--watch", "--every", "1ms"}, "at least 1s"},
 		{[]string{"graph", "--tree", "-o", "svg"}, "can't be combined"},
-		{[]string{"status", "--wavefront", "other"}, `get Wavefront "other"`},
+		{[]string{"status", "--wavefront", "other"}, `failed to find Wavefront "other": the cluster has fleet`},
 		{[]string{"pin", "flotillas/app-repo"}, `required flag(s) "sha"`},
 		{[]string{"force-admit", "flotillas/app-repo", "--unverified"}, "name it with --sha"},
 	}

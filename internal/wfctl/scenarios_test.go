@@ -69,6 +69,14 @@ func blockedFleet() *fixture {
 	return f.event(12*time.Minute, "Warning", "Blocked", "Evaluate", "flotillas/app-repo", "blocked by Kustomization/flotillas/db: unhealthy")
 }
 
+// unlabelled is a fleet in which the sources lack the label, empty one in which the
+// Kustomizations do.
+func unlabelled() *fixture {
+	return newFixture(wavefrontv1.ModeShadow, wavefrontv1.PhaseQuiescent).node("flotillas/app", "Settled", 0, gate)
+}
+
+func empty() *fixture { return newFixture(wavefrontv1.ModeShadow, wavefrontv1.PhaseQuiescent) }
+
 func cycle() *fixture {
 	f := newFixture(wavefrontv1.ModeEnforce, wavefrontv1.PhaseBlocked).
 		node("flotillas/a", "Pending", -1, after("flotillas/b"), blocked("GraphCycle", "")).

@@ -23,7 +23,8 @@ func (p *program) snapshotCommand() *cobra.Command {
 		Short: "Record the whole picture, for a ticket or for --from",
 		Long: `Record the whole picture: Wavefront, nodes, sources, recent events and lint's findings,
 as far as they may be read. It holds no secrets, no credentials and no user information
-of URLs, so it can go into a ticket; every command that reads can replay it with --from.`,
+of URLs, so it can go into a ticket; every command that reads, watch excepted, replays it with
+--from.`,
 		Example: `  # Record now, look later
   wfctl snapshot --file incident.yaml
   wfctl explain --from incident.yaml flotillas/team-x`,

@@ -35,6 +35,7 @@ show "?". -o wide adds the previous pin, the observed reference, fetch health an
 
 func (p *program) sourcesResult(pic *picture.Picture) *result {
 	n := &notes{program: p, pic: pic}
+	n.nothing(pic)
 	n.unobserved(pic)
 	n.unread(pic, "OWNERS, ARTIFACT, ADMITTED")
 	n.holds(pic)

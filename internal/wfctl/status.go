@@ -122,6 +122,7 @@ func (p *program) statusNotes(pic *picture.Picture) []string {
 	if pic.Wavefront.Counts == nil {
 		n.addf("? in NODES: the fleet was never evaluated; %s shows it anyway", p.run("status --derive"))
 	}
+	n.nothing(pic)
 	n.unobserved(pic)
 	for _, node := range pic.Nodes {
 		if node.Blocked != nil && pic.Wavefront.Phase == wavefrontv1.PhaseBlocked {

@@ -5,6 +5,7 @@ package lint
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -89,8 +90,23 @@ func suspendedDependency(f *Fleet, report report) {
 	})
 }
 
+// onCycle tells whether a node of one of the sources is on a cycle.
+func onCycle(f *Fleet, sources []fleet.ID) bool {
+	for _, n := range f.Evaluation.Nodes {
+		for _, c := range f.Evaluation.Cycles {
+			if slices.Contains(c, n.ID) && slices.Contains(sources, n.Source) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 func interleaved(f *Fleet, report report) {
 	for _, group := range f.Evaluation.CoAdmitted {
+		if onCycle(f, group) {
+			continue // it goes with the cycle, which is reported
+		}
 		names := make([]string, len(group))
 		for i, id := range group {
 			names[i] = id.Namespace + "/" + id.Name

@@ -145,6 +145,9 @@ func TestChecks(t *testing.T) {
 		}, picture.Ref{Kind: "GitRepository", Namespace: "apps", Name: "lonely"}},
 		{"unmanaged-source", func(f *Fleet) { f.Read.GitRepositories[1].Labels = nil }, kustomization},
 		{"unmanaged-source", func(f *Fleet) { f.Read.Kustomizations[1].Spec.SourceRef.Name = "gone" }, kustomization},
+		{"nothing-selected", func(f *Fleet) {
+			f.Wavefront.Spec.Nodes.Selector.MatchLabels = map[string]string{"team": "nobody"}
+		}, picture.Ref{Kind: "Wavefront", Name: "fleet"}},
 		{"no-health", func(f *Fleet) { f.Read.Kustomizations[1].Spec.Wait = false }, kustomization},
 		{"unsequenced-source", func(f *Fleet) { f.Read.Kustomizations[1].Spec.SourceRef.Kind = "OCIRepository" }, kustomization},
 		{"remote-cluster", func(f *Fleet) {
@@ -230,6 +233,9 @@ func TestNotFound(t *testing.T) {
 		name, check string
 		change      func(*Fleet)
 	}{
+		{"a cycle of two sources", "interleaved", func(f *Fleet) {
+			f.Read.Kustomizations[0].Spec.DependsOn = []fluxmeta.DependencyReference{{Name: "app"}}
+		}},
 		{"exact chart version", "chart-floats", func(f *Fleet) {
 			s := &f.Read.HelmReleases[0].Spec.Chart.Spec
 			s.SourceRef.Kind, s.Version = "HelmRepository", "1.2.3"

@@ -10,6 +10,7 @@ import (
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 
+	wavefrontv1 "github.com/isometry/wavefront-controller/api/wavefront/v1alpha1"
 	"github.com/isometry/wavefront-controller/internal/cluster"
 	"github.com/isometry/wavefront-controller/internal/fleet"
 	"github.com/isometry/wavefront-controller/internal/wfctl/picture"
@@ -17,11 +18,20 @@ import (
 
 var nodeChecks = []Check{
 	{"unmanaged-source", picture.Error, "selected nodes whose GitRepository lacks the managed label: they float", unmanagedSource},
+	{"nothing-selected", picture.Warning, "a selector that matches no Kustomization", nothingSelected},
 	{"no-health", picture.Warning, "pinned nodes without wait or healthChecks: settled then means applied, not healthy", noHealth},
 	{"unsequenced-source", picture.Warning, "selected nodes built from an OCIRepository, Bucket or ExternalArtifact", unsequencedSource},
 	{"remote-cluster", picture.Warning, "nodes with spec.kubeConfig: HelmReleases that they deploy elsewhere can't be seen", remoteCluster},
 	{"ready-expr", picture.Info, "dependsOn with readyExpr: it tunes Flux's own gate only", readyExpr},
 	{"substitute-from", picture.Info, "postBuild.substituteFrom: its content is invisible to the gate", substituteFrom},
+}
+
+func nothingSelected(f *Fleet, report report) {
+	if len(f.Read.Kustomizations) > 0 && len(selected(f)) == 0 {
+		report(picture.Ref{Kind: wavefrontv1.WavefrontKind, Name: f.Wavefront.Name},
+			fmt.Sprintf("spec.nodes.selector matches none of %d Kustomizations: nothing is ordered", len(f.Read.Kustomizations)),
+			"label the Kustomizations as the selector says, or correct it")
+	}
 }
 
 // selected are the Kustomizations that the Wavefront's selector matches.
