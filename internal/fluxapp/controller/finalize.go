@@ -8,10 +8,13 @@ import (
 	"errors"
 	"fmt"
 
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	fluxmeta "github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/fluxcd/pkg/runtime/patch"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -42,6 +45,35 @@ func (r *Reconciler) finalize(ctx context.Context, s *scope) error {
 	}
 }
 
+// spareRelease suspends the HelmRelease of a suspended FluxApp before it is deleted:
+// helm-controller uninstalls what is not. Whether the suspension was passed on
+// while the FluxApp lived is not relied on: it may have been set a moment ago,
+// or because the spec cannot be acted on.
+func (r *Reconciler) spareRelease(ctx context.Context, s *scope) error {
+	if !s.app.Spec.Suspend {
+		return nil
+	}
+	release := &helmv2.HelmRelease{}
+	key := client.ObjectKeyFromObject(s.app)
+	err := r.live.Get(ctx, key, release)
+	switch {
+	case apierrors.IsNotFound(err), apimeta.IsNoMatchError(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("failed to get HelmRelease %q: %w", key, err)
+	}
+	if release.Spec.Suspend || !release.DeletionTimestamp.IsZero() || !r.keeper.Belongs(s.app, release) {
+		return nil
+	}
+	suspended := release.DeepCopy()
+	suspended.Spec.Suspend = true
+	err = r.client.Patch(ctx, suspended, client.MergeFrom(release), client.FieldOwner(StatusManager))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("failed to suspend HelmRelease %q: %w", key, err)
+	}
+	return nil
+}
+
 // remove deletes what the inventory lists and at first, should the list have
 // been tampered with, whatever else has our name and is ours. What has to be
 // waited for is watched.
@@ -52,6 +84,9 @@ func (r *Reconciler) remove(ctx context.Context, s *scope) (owned.Removal, error
 	}
 	if conditions.GetReason(s.app, fluxmeta.ReadyCondition) != string(fluxappv1.ReasonDeleting) {
 		refs = owned.Union(refs, refsOfKinds(s.app, childKinds))
+	}
+	if err := r.spareRelease(ctx, s); err != nil {
+		return owned.Removal{Remaining: refs}, err
 	}
 	removal, err := r.keeper.Delete(ctx, s.app, refs)
 	names := make([]string, 0, len(removal.Remaining))
