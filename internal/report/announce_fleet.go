@@ -28,9 +28,13 @@ func (a *announcer) enrolment(ev *fleet.Evaluation) {
 		if a.memory.enrolment[s.ID] {
 			continue
 		}
+		note := "the initial pin" + subject + " at " + short(s.Pin) + " was not reconciled within the source's timeout: see its Ready condition, or raise spec.timeout"
+		if s.Pin == "" {
+			note = "no commit" + subject + " could be fetched yet, so there is none to pin: see its Ready condition"
+		}
 		a.tell(change{
 			eventType: corev1.EventTypeWarning, reason: wavefrontv1.EnrolmentFailedReason, action: wavefrontv1.ActionEvaluate,
-			source: s.ID, uid: s.UID, note: "the initial pin" + subject + " at " + short(s.Pin) + " was not reconciled within the source's timeout",
+			source: s.ID, uid: s.UID, note: note,
 			metadata: map[string]string{eventv1.MetaRevisionKey: digestOf(s.Pin)},
 		})
 		a.log.Info("failed to enrol source", "source", path(s.ID), "pin", s.Pin)

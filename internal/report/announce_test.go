@@ -247,6 +247,22 @@ func TestEnrolmentUnsupportedAndInterleaved(t *testing.T) {
 	h.Expect(pass(true, tagged, group)).To(HaveLen(3), "what was cured and came back is new")
 }
 
+// TestEnrolmentSaysWhatIsMissing: a source that was never fetched has no pin that could be
+// late.
+func TestEnrolmentSaysWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	for pin, note := range map[fleet.Revision]string{
+		shaA: "the initial pin at aaaaaaaaaaaa was not reconciled within the source's timeout: see its Ready condition, or raise spec.timeout",
+		"":   "no commit could be fetched yet, so there is none to pin: see its Ready condition",
+	} {
+		h := newHarness(t, wavefrontv1.ModeEnforce)
+		ev := fleetOf(settledNode("db", shaA))
+		ev.Sources[0].EnrolmentFailed, ev.Sources[0].Pin = true, pin
+		h.publish(Pass{Evaluation: ev})
+		h.Expect(h.inbox.events).To(ContainElement(And(HaveField("Regarding.Kind", "GitRepository"), HaveField("Note", HaveSuffix(note)))))
+	}
+}
+
 func TestInvalidGraphIsToldOncePerFault(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, wavefrontv1.ModeEnforce)
