@@ -80,8 +80,8 @@ func (p *program) planForce(arg string, f *forceFlags) planner {
 			fields: []fieldChange{t.commitChange(wavefrontv1.FieldManager, sha), {"annotation forced-by", wavefrontv1.FieldManager, t.object.Annotations[wavefrontv1.ForcedByAnnotation], by}},
 			say:    fmt.Sprintf("admitted past the gate from %s to %s", short(t.commit()), short(sha)),
 			write: func(ctx context.Context) error {
-				// A suspension set since the plan was made is honoured.
-				if why := p.suspendedNode(ctx, c, t); why != "" {
+				// What was stopped since the plan was made stays where it is.
+				if why := p.stoppedSince(ctx, c, obj, t); why != "" {
 					return fmt.Errorf("refused: %s", why)
 				}
 				_, err := p.writer(c).ForceAdmit(ctx, t.object, obj.Name, sha, by)
@@ -103,13 +103,10 @@ func (p *program) forcedBy(reason string) string {
 
 // notForced says why a source may not be forced.
 func (p *program) notForced(ctx context.Context, c client.Client, obj *wavefrontv1.Wavefront, t *target) string {
+	if why := p.standsStill(obj); why != "" {
+		return why
+	}
 	switch {
-	case obj.GetMode() == wavefrontv1.ModeShadow:
-		return "the Wavefront is in Shadow, where nothing is pinned; see " + p.run("mode Enforce")
-	case obj.Spec.Suspend:
-		return "the Wavefront is suspended; see " + p.run("resume")
-	case !obj.DeletionTimestamp.IsZero():
-		return "the Wavefront is being deleted"
 	case t.object.Spec.Suspend:
 		return fmt.Sprintf("the GitRepository is suspended: flux -n %s resume source git %s", t.object.Namespace, t.object.Name)
 	case t.declaredBy() != "" && t.object.Annotations[wavefrontv1.HeldByAnnotation] == "":
@@ -123,6 +120,35 @@ func (p *program) notForced(ctx context.Context, c client.Client, obj *wavefront
 	}
 	if ref, style := cluster.TrackingRef(t.object); ref == "" {
 		return "it follows " + style + ", which is not sequenced"
+	}
+	return p.suspendedNode(ctx, c, t)
+}
+
+// standsStill says why nothing of a Wavefront may be moved.
+func (p *program) standsStill(obj *wavefrontv1.Wavefront) string {
+	switch {
+	case obj.GetMode() == wavefrontv1.ModeShadow:
+		return "the Wavefront is in Shadow, where nothing is pinned; see " + p.run("mode Enforce")
+	case obj.Spec.Suspend:
+		return "the Wavefront is suspended; see " + p.run("resume")
+	case !obj.DeletionTimestamp.IsZero():
+		return "the Wavefront is being deleted"
+	}
+	return ""
+}
+
+// stoppedSince reads live what may have been stopped while somebody looked at the
+// plan. The source itself is guarded by its version.
+func (p *program) stoppedSince(ctx context.Context, c client.Client, obj *wavefrontv1.Wavefront, t *target) string {
+	now := &wavefrontv1.Wavefront{}
+	if err := c.Get(ctx, client.ObjectKeyFromObject(obj), now); err != nil {
+		return fmt.Sprintf("Wavefront %q could not be read: %s", obj.Name, err)
+	}
+	if now.UID != obj.UID {
+		return fmt.Sprintf("Wavefront %q was replaced by another", obj.Name)
+	}
+	if why := p.standsStill(now); why != "" {
+		return why
 	}
 	return p.suspendedNode(ctx, c, t)
 }
