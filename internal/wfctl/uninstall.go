@@ -99,7 +99,7 @@ func (p *program) planUninstall(ctx context.Context, c client.Client, timeout ti
 
 // letGo says what becomes of a source.
 func (t target) letGo(policy wavefrontv1.ReleasePolicy) string {
-	if policy == wavefrontv1.ReleaseFloat && t.object.Annotations[wavefrontv1.HeldByAnnotation] == "" {
+	if policy == wavefrontv1.ReleaseFloat && !t.handHeld() {
 		return t.jumps(t.commit(), t.known.Observed) + " (releasePolicy Float)"
 	}
 	return fmt.Sprintf("%s stays at %s", t.path(), orNone(short(t.commit())))
@@ -157,9 +157,9 @@ func (p *program) letGoHere(ctx context.Context, c client.Client, obj *wavefront
 	}
 	var failed []error
 	for _, t := range targets {
-		held := t.object.Annotations[wavefrontv1.HeldByAnnotation] != ""
 		write := p.writer(c).LetGo
-		if obj.GetReleasePolicy() == wavefrontv1.ReleaseFloat && !held && t.declaredBy() == "" {
+		// What somebody else claims stays, as where the controller lets go.
+		if obj.GetReleasePolicy() == wavefrontv1.ReleaseFloat && !t.handHeld() {
 			write = p.writer(c).Float
 		}
 		if _, err := write(ctx, t.object); err != nil {
