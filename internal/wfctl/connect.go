@@ -127,13 +127,29 @@ func wavefrontNames(list *wavefrontv1.WavefrontList) string {
 	return strings.Join(names, ", ")
 }
 
+// roleFor names the smallest role that allows what was refused, and what is needed to
+// write. Each role holds the one before.
+func roleFor(err error) string {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		switch d := status.Status().Details; {
+		case d == nil:
+		case d.Group == wavefrontv1.GroupVersion.Group, d.Group == eventsv1.GroupName:
+			return "wavefront-wfctl-viewer (wavefront-wfctl-operator to write)"
+		default:
+			return "wavefront-wfctl-derive (wavefront-wfctl-operator to write)"
+		}
+	}
+	return "wavefront-wfctl-viewer, wavefront-wfctl-derive or wavefront-wfctl-operator"
+}
+
 // explainAPI wraps an error of the API server with what to do about it.
 func explainAPI(operation string, err error) error {
 	switch {
 	case apimeta.IsNoMatchError(err) || runtime.IsNotRegisteredError(err):
 		return fmt.Errorf("failed to %s: its API is not installed in this cluster (is --context the right one?): %w", operation, err)
 	case apierrors.IsForbidden(err):
-		return fmt.Errorf("failed to %s: not permitted; ask for one of the ClusterRoles wavefront-wfctl-viewer, wavefront-wfctl-derive or wavefront-wfctl-operator: %w", operation, err)
+		return fmt.Errorf("failed to %s: not permitted; ask for the ClusterRole %s: %w", operation, roleFor(err), err)
 	case apierrors.IsUnauthorized(err):
 		return fmt.Errorf("failed to %s: the cluster does not accept your credentials: %w", operation, err)
 	}

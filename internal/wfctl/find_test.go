@@ -4,9 +4,13 @@
 package wfctl
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/isometry/wavefront-controller/internal/wfctl/picture"
 )
@@ -40,6 +44,30 @@ func TestNothingToOrder(t *testing.T) {
 		g.Expect(r.stderr).To(ContainSubstring("`wfctl lint` names what is missing"), command)
 		g.Expect(wfctl(t, fakeClient(quiescent()), command).stderr).NotTo(ContainSubstring("nothing is"), command)
 	}
+}
+
+// TestRoleFor: who lacks a role is told which.
+func TestRoleFor(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	forbidden := func(group, resource string) error {
+		return fmt.Errorf("failed to list: %w", apierrors.NewForbidden(schema.GroupResource{Group: group, Resource: resource}, "", nil))
+	}
+	g.Expect(explainAPI("list Wavefronts", forbidden("wavefront.as-code.io", "wavefronts"))).To(MatchError(ContainSubstring("ask for the ClusterRole wavefront-wfctl-viewer (")))
+	g.Expect(explainAPI("read the fleet", forbidden("source.toolkit.fluxcd.io", "gitrepositories"))).To(MatchError(ContainSubstring("ask for the ClusterRole wavefront-wfctl-derive (")))
+}
+
+// TestFindingsNotRecorded: what was never looked for is not reported as absent.
+func TestFindingsNotRecorded(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	snapshot := wfctl(t, fakeClient(quiescent()), "snapshot", "-o", "json").stdout
+	blind := strings.Replace(snapshot, `"wavefront": {`, `"findingsUnread": "not permitted", "wavefront": {`, 1)
+	g.Expect(blind).NotTo(Equal(snapshot))
+	r := wfctlWith(t, nil, blind, []string{"lint", "--from", "-"})
+	g.Expect(r.code).To(Equal(ExitError))
+	g.Expect(r.stdout).To(BeEmpty())
+	g.Expect(r.stderr).To(ContainSubstring("the snapshot holds none: not permitted"))
 }
 
 func TestHistoryWithoutMatch(t *testing.T) {

@@ -44,7 +44,10 @@ Checks:
 			if err != nil {
 				return err
 			}
-			return p.print(lintResult(findings, unread), format.format)
+			if unread != "" {
+				return fmt.Errorf("failed to show findings: the snapshot holds none: %s", unread)
+			}
+			return p.print(lintResult(findings), format.format)
 		},
 	}
 	cmd.Flags().StringVar(&file, "from", "", "Show the findings of a recorded snapshot from this file (- for standard input)")
@@ -105,16 +108,13 @@ func (p *program) lint(ctx context.Context, c client.Client, wavefront string) (
 
 var severityStyles = map[picture.Severity]table.Style{picture.Error: table.Bad, picture.Warning: table.Warn}
 
-func lintResult(findings []picture.Finding, unread string) *result {
+func lintResult(findings []picture.Finding) *result {
 	if findings == nil {
 		findings = []picture.Finding{}
 	}
 	r := &result{document: findings, text: func(w io.Writer, wide, color bool) error {
 		return writeFindings(w, findings, wide, color)
 	}}
-	if unread != "" {
-		r.notes = append(r.notes, "the snapshot holds no findings: "+unread)
-	}
 	for _, f := range findings {
 		if f.Severity == picture.Error {
 			r.code = ExitFound

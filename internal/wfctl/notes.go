@@ -41,7 +41,11 @@ func (n *notes) unobserved(pic *picture.Picture) {
 			quiet++
 		}
 	}
-	if failed > 0 {
+	switch {
+	case failed > 0 && pic.Polled:
+		n.addf("? in OBSERVED: %d of %d sources can't be listed from here (%s: %s); --poll lists with your own network, and with the Secrets that you may read",
+			failed, len(pic.Sources), first.Path(), first.ObservationError)
+	case failed > 0:
 		n.addf("? in OBSERVED: %d of %d sources can't be listed (%s: %s); nothing behind them moves until they can: repair access to the git server or the source's secretRef, then %s",
 			failed, len(pic.Sources), first.Path(), first.ObservationError, n.program.run("reconcile"))
 	}

@@ -98,7 +98,7 @@ func TestTiersRead(t *testing.T) {
 				r := f.as(tier, want.args...)
 				if !allows(tier, want.from) {
 					g.Expect(r.code).To(Equal(1), r.String())
-					g.Expect(r.stderr).To(ContainSubstring("not permitted; ask for one of the ClusterRoles"))
+					g.Expect(r.stderr).To(ContainSubstring("not permitted; ask for the ClusterRole wavefront-wfctl-"))
 					g.Expect(r.stdout).To(BeEmpty())
 					return
 				}
