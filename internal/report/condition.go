@@ -92,12 +92,20 @@ func soundGraph(ev *fleet.Evaluation) metav1.Condition {
 
 func valid(graph metav1.Condition) bool { return graph.Status == metav1.ConditionTrue }
 
+// maxOverlaps is how many contested objects are named. A wrong selector contests all, and
+// a list of all would crowd out what else is wrong.
+const maxOverlaps = 5
+
 func overlaps(all []fleet.Overlap) string {
-	texts := make([]string, len(all))
-	for i, o := range all {
-		texts[i] = fmt.Sprintf("%s %q (also %q)", o.Object.Kind, path(o.Object), o.Peer)
+	texts := make([]string, 0, maxOverlaps)
+	for _, o := range all[:min(len(all), maxOverlaps)] {
+		texts = append(texts, fmt.Sprintf("%s %q (also %q)", o.Object.Kind, path(o.Object), o.Peer))
 	}
-	return strings.Join(texts, ", ")
+	text := strings.Join(texts, ", ")
+	if left := len(all) - len(texts); left > 0 {
+		text += fmt.Sprintf(" and %d more", left)
+	}
+	return text
 }
 
 // cycles prints one real path per cycle, as far as the message goes.

@@ -6,6 +6,7 @@ package report
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -50,6 +51,13 @@ func TestGraphCondition(t *testing.T) {
 		{
 			"a contested node", fleet.Evaluation{SelectorOverlaps: []fleet.Overlap{{Object: node("a"), Peer: "other"}}},
 			metav1.ConditionFalse, wavefrontv1.SelectorOverlapReason, `selected by several Wavefronts: Kustomization "apps/a" (also "other")`,
+		},
+		{
+			"more contested nodes than are named, and a cycle", fleet.Evaluation{
+				SelectorOverlaps: slices.Repeat([]fleet.Overlap{{Object: node("a"), Peer: "other"}}, 200), Cycles: [][]fleet.ID{{node("c"), node("c")}},
+			},
+			metav1.ConditionFalse, wavefrontv1.SelectorOverlapReason,
+			`Kustomization "apps/a" (also "other") and 195 more; nodes depend on themselves: apps/c -> apps/c`,
 		},
 		{
 			"a contested source and a cycle", fleet.Evaluation{
