@@ -11,6 +11,8 @@ import (
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fluxappv1 "github.com/isometry/wavefront-controller/api/apps/v1"
@@ -83,6 +85,32 @@ func TestValidationExplainsItself(t *testing.T) {
 			err = e.Client().Create(t.Context(), app, client.DryRunAll)
 			g.Expect(err).To(MatchError(ContainSubstring(tt.want)), "the API server accepts it, or says something else")
 		})
+	}
+}
+
+// One stored interval that no client can decode would end every list of FluxApps, and
+// with it the controller, Wavefronts included. One that is too short has the controller
+// do nothing else.
+func TestIntervalCanBeKept(t *testing.T) {
+	t.Parallel()
+	e := env.Shared(t)
+	namespace := e.Namespace(t, "interval")
+	for interval, want := range map[string]string{
+		"9999999999h": "evaluating rule", "1" + strings.Repeat("0", 40) + "s": "Too long",
+		"1ms": "at least 1s", "0s": "at least 1s", "1s": "", "1h30m": "", "1.5h": "", "2500000h": "",
+	} {
+		g := NewWithT(t)
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(validApp(namespace))
+		g.Expect(err).NotTo(HaveOccurred())
+		app := &unstructured.Unstructured{Object: content}
+		app.SetGroupVersionKind(fluxappv1.GroupVersion.WithKind(fluxappv1.FluxAppKind))
+		g.Expect(unstructured.SetNestedField(app.Object, interval, "spec", "interval")).To(Succeed())
+		err = e.Client().Create(t.Context(), app, client.DryRunAll)
+		if want == "" {
+			g.Expect(err).NotTo(HaveOccurred(), interval)
+			continue
+		}
+		g.Expect(err).To(MatchError(ContainSubstring(want)), interval)
 	}
 }
 

@@ -103,9 +103,11 @@ type FluxAppSpec struct {
 	DependsOn []fluxmeta.DependencyReference `json:"dependsOn,omitempty"`
 
 	// Interval at which the repository is looked at for new versions, and the
-	// release for changes. It defaults to ten minutes.
+	// release for changes, at least one second. It defaults to ten minutes.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern="^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$"
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="interval must be at least 1s"
 	// +kubebuilder:default="10m"
 	// +optional
 	Interval *metav1.Duration `json:"interval,omitempty"`
