@@ -110,8 +110,12 @@ func (k *Keeper) Forget(owner client.ObjectKey) {
 
 // Belongs tells whether an object is the owner's: controlled by it, or by one
 // of its kind and name that existed before, or else labelled as its own. The
-// labels are how somebody hands an object over.
+// labels are how somebody hands an object over. Nothing in another namespace is the
+// owner's, whatever its inventory says: there an owner of the same name has its own.
 func (k *Keeper) Belongs(owner, obj client.Object) bool {
+	if obj.GetNamespace() != owner.GetNamespace() {
+		return false
+	}
 	if controller := metav1.GetControllerOf(obj); controller != nil {
 		return controller.UID == owner.GetUID() || k.sameOwner(controller, owner)
 	}

@@ -232,6 +232,20 @@ func TestDelete(t *testing.T) {
 	b.observed(g, "foreign")
 }
 
+// An inventory that was tampered with does not reach into other namespaces.
+func TestDeleteStaysInTheNamespace(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	elsewhere := func(c *corev1.ConfigMap) { c.Namespace = "other" }
+	b := newBench(configMap("one", elsewhere, controlledBy("Secret", "owner", "uid-of-their-owner")))
+	theirs := ref("one")
+	theirs.Namespace = "other"
+	removal, err := b.keeper.Delete(t.Context(), b.owner, []owned.Ref{theirs})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(removal).To(Equal(owned.Removal{}))
+	g.Expect(b.Get(t.Context(), client.ObjectKey{Namespace: "other", Name: "one"}, &corev1.ConfigMap{})).To(Succeed())
+}
+
 func TestDeleteGoesOnAfterAFailure(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
