@@ -17,6 +17,7 @@ import (
 	"github.com/fluxcd/pkg/ssa"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -38,7 +39,7 @@ var (
 func newScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		fluxappv1.AddToScheme, helmv2.AddToScheme, imagev1.AddToScheme, sourcev1.AddToScheme,
+		corev1.AddToScheme, fluxappv1.AddToScheme, helmv2.AddToScheme, imagev1.AddToScheme, sourcev1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			panic(err)

@@ -10,7 +10,6 @@ import (
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	fluxappv1 "github.com/isometry/wavefront-controller/api/apps/v1"
@@ -33,10 +32,9 @@ func TestDeletingASuspendedFluxAppKeepsTheRelease(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
 			ctx := context.Background()
-			c := newCluster(&fluxappv1.FluxApp{
-				ObjectMeta: metav1.ObjectMeta{Namespace: appKey.Namespace, Name: appKey.Name, UID: "uid", Generation: 1},
-				Spec:       fluxappv1.FluxAppSpec{Chart: fluxappv1.ChartSpec{Repository: "oci://registry.example/charts/podinfo", Version: "6.5.4"}},
-			})
+			exact := newFluxApp()
+			exact.Spec.Chart.Version = "6.5.4"
+			c := newCluster(exact)
 			process := c.process()
 			c.run(g, process)
 			var release helmv2.HelmRelease

@@ -108,7 +108,7 @@ func (r *Reconciler) advance(ctx context.Context, s *scope) error {
 // suspend lets the objects that exist know of it, and leaves the rest alone.
 func (r *Reconciler) suspend(ctx context.Context, s *scope) error {
 	for _, step := range []func(context.Context, *scope) error{
-		r.parse, r.login, r.observe, r.applyExisting,
+		r.parse, r.observe, r.loginAsBefore, r.applyExisting,
 	} {
 		if err := step(ctx, s); err != nil {
 			if isStalled(err) {

@@ -16,6 +16,7 @@ import (
 	"github.com/fluxcd/pkg/runtime/patch"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	corev1 "k8s.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fluxappv1 "github.com/isometry/wavefront-controller/api/apps/v1"
@@ -69,6 +70,21 @@ func (r *Reconciler) login(ctx context.Context, s *scope) error {
 	}
 	if len(account.ImagePullSecrets) == 1 {
 		s.intent.PullSecret = account.ImagePullSecrets[0].Name
+	}
+	return nil
+}
+
+// loginAsBefore is login for a suspended FluxApp. What is stopped fetches nothing:
+// a ServiceAccount that cannot be used must not keep anything from being stopped,
+// and the Secret that it stood for stays.
+func (r *Reconciler) loginAsBefore(ctx context.Context, s *scope) error {
+	err := r.login(ctx, s)
+	if err == nil {
+		return nil
+	}
+	ctrl.LoggerFrom(ctx).Info("suspended object cannot log in", "cause", err.Error())
+	if repository := s.observed.HelmRepository; repository != nil && repository.Spec.SecretRef != nil {
+		s.intent.PullSecret = repository.Spec.SecretRef.Name
 	}
 	return nil
 }
