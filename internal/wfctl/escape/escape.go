@@ -83,12 +83,16 @@ func XML(s string) string {
 	return b.String()
 }
 
+// formulaMarks begin a formula; the wide ones do where East Asian input is on.
+const formulaMarks = "=+-@|%＝＋－＠"
+
 // CSV returns s as a cell that no spreadsheet takes for a formula: one that
 // would start like a formula gets an apostrophe in front. Quoting is left to
 // encoding/csv.
 func CSV(s string) string {
 	s = Terminal(s)
-	if t := strings.TrimLeft(s, " "); t != "" && strings.ContainsRune("=+-@|%", rune(t[0])) {
+	first, _ := utf8.DecodeRuneInString(strings.TrimLeft(s, " "))
+	if strings.ContainsRune(formulaMarks, first) {
 		return "'" + s
 	}
 	return s

@@ -40,6 +40,8 @@ func TestLanguages(t *testing.T) {
 		{"csv formula", CSV, `=HYPERLINK("x")`, `'=HYPERLINK("x")`},
 		{"csv plus, minus, at", CSV, `@SUM(A1)`, `'@SUM(A1)`},
 		{"csv behind white space", CSV, "\t-1", `' -1`},
+		{"csv wide formula", CSV, "＝1+1", "'＝1+1"},
+		{"csv empty", CSV, "", ""},
 		{"csv plain", CSV, "2026-01-02", "2026-01-02"},
 	}
 	for _, tt := range tests {
@@ -101,7 +103,7 @@ func FuzzLanguages(f *testing.F) {
 		g.Expect(inner).NotTo(MatchRegexp("[<>%{}`\\[\\]]"))
 		var text string
 		g.Expect(xml.Unmarshal([]byte("<t>"+XML(s)+"</t>"), &text)).To(Succeed())
-		g.Expect(CSV(s)).NotTo(MatchRegexp(`^\s*[=+@|%-]`))
+		g.Expect(CSV(s)).NotTo(MatchRegexp(`^\s*[=+@|%＝＋－＠-]`))
 		encoded, err := json.Marshal(s)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(Printable(JSON(encoded))).To(BeTrue())
