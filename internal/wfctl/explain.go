@@ -32,7 +32,7 @@ node to move.`,
 		Args:              exactName("node ([Kind/]namespace/name)"),
 		ValidArgsFunction: p.completeNodes(),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			pic, err := p.load(cmd.Context(), &from, false)
+			pic, err := p.load(cmd.Context(), &from, true) // the commit before is the source's to tell
 			if err != nil {
 				return err
 			}

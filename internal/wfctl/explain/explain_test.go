@@ -198,6 +198,20 @@ func TestNeverSeen(t *testing.T) {
 	g.Expect(got.ToMove).To(ContainSubstring("its first pin"))
 }
 
+// TestGoBack: the commit to go back to is named where it is known.
+func TestGoBack(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	n := waiting("app", "", "")
+	n.State, n.Trouble = "Unhealthy", "timeout"
+	p := &picture.Picture{Nodes: []picture.Node{n}, Sources: []picture.Source{{Ref: *n.Source}}}
+	g.Expect(explain(p, "app").Fix[0]).To(ContainSubstring("a commit that worked with wfctl pin apps/app-repo --sha SHA"))
+	p.Sources[0].Detail = &picture.Detail{PreviousPin: "$(reboot)"}
+	g.Expect(explain(p, "app").Fix[0]).To(ContainSubstring("--sha SHA"))
+	p.Sources[0].Detail = &picture.Detail{PreviousPin: strings.Repeat("c", 40)}
+	g.Expect(explain(p, "app").Fix[0]).To(ContainSubstring("the commit before with wfctl pin apps/app-repo --sha " + strings.Repeat("c", 40)))
+}
+
 // TestNothingWaits: what it takes to move, where no commit waits.
 func TestNothingWaits(t *testing.T) {
 	t.Parallel()

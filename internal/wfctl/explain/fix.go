@@ -5,6 +5,7 @@ package explain
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	wavefrontv1 "github.com/isometry/wavefront-controller/api/wavefront/v1alpha1"
@@ -54,8 +55,20 @@ func (e Explainer) troubleFix(n *picture.Node) string {
 	if n.Role == string(wavefrontv1.RoleGate) || n.Source == nil || n.Pin == "" {
 		return fmt.Sprintf("repair what fails in %s (%s)", n.Path(), look)
 	}
-	return fmt.Sprintf("repair what fails in %s (%s): push a fix to the branch of %s, which is admitted although the node is unhealthy, or go back to a commit that worked with %s",
-		n.Path(), look, n.Source.Path(), e.Command("pin "+n.Source.Path()+" --sha SHA"))
+	return fmt.Sprintf("repair what fails in %s (%s): push a fix to the branch of %s, which is admitted although the node is unhealthy, or go back to %s",
+		n.Path(), look, n.Source.Path(), e.goBack(n.Source.Path()))
+}
+
+// fullCommit is what may stand in a command line: an annotation may hold anything.
+var fullCommit = regexp.MustCompile(`^[0-9a-f]{40}$`)
+
+// goBack spells how to pin the commit before; where the source could not be read, one that
+// the person knows.
+func (e Explainer) goBack(source string) string {
+	if s := e.Picture.Source(source); s != nil && s.Detail != nil && fullCommit.MatchString(s.Detail.PreviousPin) {
+		return "the commit before with " + e.Command("pin "+source+" --sha "+s.Detail.PreviousPin)
+	}
+	return "a commit that worked with " + e.Command("pin "+source+" --sha SHA")
 }
 
 func (e Explainer) admissibleFix() string {
