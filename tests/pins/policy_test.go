@@ -159,8 +159,26 @@ func TestPolicies(t *testing.T) {
 		c, _ := f.as(controllerUser)
 		NewWithT(t).Expect(c.Delete(f.ctx, f.object("app"), client.DryRunAll)).To(MatchError(ContainSubstring("may only update")))
 	})
+	t.Run("nobody is named", func(t *testing.T) { f.checkUnnamed(t, controllerUser) })
 	t.Run("what a catalog sets", func(t *testing.T) { f.checkCatalogRefs(t) })
 	t.Run("the whole life of a pin passes", func(t *testing.T) { f.checkLife(t, e) })
+}
+
+// checkUnnamed shows that parameters without the controller's account confine nobody,
+// instead of refusing what everybody writes.
+func (f *fixture) checkUnnamed(t *testing.T, controllerUser string) {
+	g := NewWithT(t)
+	c, _ := f.as(controllerUser)
+	changeURL := func() error {
+		return c.Patch(f.ctx, f.object("app"), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"url":"https://example.com"}}`)), client.DryRunAll)
+	}
+	cm := &corev1.ConfigMap{}
+	g.Expect(f.env.Client().Get(f.ctx, client.ObjectKey{Namespace: env.RuntimeNamespace, Name: policyParameters}, cm)).To(Succeed())
+	delete(cm.Data, "controller")
+	g.Expect(f.env.Client().Update(f.ctx, cm)).To(Succeed())
+	g.Eventually(changeURL, 30*time.Second, 200*time.Millisecond).Should(Succeed())
+	f.parameter("controller", controllerUser)
+	g.Eventually(changeURL, 30*time.Second, 200*time.Millisecond).Should(MatchError(ContainSubstring("ref.commit")))
 }
 
 // checkCatalogRefs shows that a catalog that sets semver or commit is warned or refused.
