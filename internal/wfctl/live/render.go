@@ -246,9 +246,9 @@ func (p *painter) node(n picture.Node) {
 	if n.Pending() != "" {
 		line += " " + short(escape.Terminal(n.Pin)) + " → " + short(escape.Terminal(n.Pending()))
 	}
-	switch {
-	case n.Trouble != "":
-		line += "  " + escape.Terminal(n.Trouble)
+	switch trouble := troubleOf(&n); {
+	case trouble != "":
+		line += "  " + escape.Terminal(trouble)
 	case n.Blocked != nil && n.Blocked.Ancestor != nil:
 		line += "  " + escape.Terminal(n.Blocked.Reason+" "+n.Blocked.Ancestor.Path())
 	case n.Blocked != nil:

@@ -95,6 +95,15 @@ type Culprit struct {
 	Blocks int
 }
 
+// troubleOf is what is wrong with a node: of a source that can't be listed that, for what
+// else is said of the node may follow from it.
+func troubleOf(n *picture.Node) string {
+	if n.ObservationError != "" {
+		return "can't be listed: " + n.ObservationError
+	}
+	return n.Trouble
+}
+
 // Culprits are the nodes at the ends of the chains that blocked nodes wait on,
 // those that hold up most first.
 func (s *State) Culprits() []Culprit {
@@ -114,8 +123,8 @@ func (s *State) Culprits() []Culprit {
 			c = &Culprit{Node: root, Why: reason}
 			if r := byRef[root]; r != nil {
 				c.State = r.State
-				if r.Trouble != "" {
-					c.Why = r.Trouble
+				if trouble := troubleOf(r); trouble != "" {
+					c.Why = trouble
 				}
 			}
 			found[root] = c
