@@ -247,6 +247,9 @@ func TestHolds(t *testing.T) {
 			got := explain(&picture.Picture{Nodes: []picture.Node{n}}, "app")
 			g.Expect(got.Fix).To(HaveLen(1))
 			g.Expect(got.Fix[0]).NotTo(ContainSubstring("see who holds it"))
+			if reason == fleet.HandPin {
+				g.Expect(got.Fix[0]).To(ContainSubstring("commit bbbbbbbb is then admitted in its turn"), "whoever went back must not be led into the same commit again")
+			}
 		})
 	}
 }

@@ -106,7 +106,11 @@ func (e Explainer) holdFix(n *picture.Node) string {
 	}
 	switch fleet.HoldReason(n.Hold.Reason) {
 	case fleet.HandPin:
-		return "give it back to the controller at its present commit with " + e.Command("release "+n.Source.Path())
+		fix := "give it back to the controller at its present commit with " + e.Command("release "+n.Source.Path())
+		if n.Pending() != "" {
+			fix += fmt.Sprintf(": commit %s is then admitted in its turn, so see first that it is sound", short(n.Pending()))
+		}
+		return fix
 	case fleet.Declared:
 		return fmt.Sprintf("remove spec.ref.commit from the manifest of GitRepository %s in Git", n.Source.Path())
 	case fleet.Suspend:
