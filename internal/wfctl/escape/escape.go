@@ -48,6 +48,18 @@ func printable(s string) bool {
 	return true
 }
 
+// Word returns s as one word of a POSIX shell's command line: what a reference calls an
+// object by ends up in commands that people copy.
+func Word(s string) string {
+	plain := func(r rune) bool {
+		return r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)) || strings.ContainsRune("-_./:", r)
+	}
+	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(Terminal(s), "'", `'\''`) + "'"
+}
+
 // Dot returns s as a quoted string of the dot language, in which nothing is
 // interpreted: neither quotes nor its escapes such as \N.
 func Dot(s string) string {

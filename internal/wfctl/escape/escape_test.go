@@ -6,6 +6,7 @@ package escape
 import (
 	"encoding/json"
 	"encoding/xml"
+	"os/exec"
 	"strings"
 	"testing"
 	"unicode"
@@ -119,4 +120,17 @@ func FuzzLanguages(f *testing.F) {
 func unquoteDot(s string) string {
 	body := s[1 : len(s)-1]
 	return strings.NewReplacer(`\\`, `\`, `\"`, `"`).Replace(body)
+}
+
+func TestWord(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	g.Expect(Word("apps/db-1.2")).To(Equal("apps/db-1.2"))
+	g.Expect(Word("")).To(Equal("''"))
+	for _, hostile := range []string{"a; rm -rf /", "$(id)", "`id`", "it's", "a\\b", "a*", "~", "näme"} {
+		out, err := exec.CommandContext(t.Context(), "sh", "-c", "printf %s "+Word(hostile)).Output()
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(string(out)).To(Equal(hostile))
+	}
+	g.Expect(Word("a\x1b[2J")).To(Equal(`'a\x1b[2J'`), "nothing that a terminal obeys")
 }

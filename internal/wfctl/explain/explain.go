@@ -9,6 +9,7 @@ import (
 
 	wavefrontv1 "github.com/isometry/wavefront-controller/api/wavefront/v1alpha1"
 	"github.com/isometry/wavefront-controller/internal/fleet"
+	"github.com/isometry/wavefront-controller/internal/wfctl/escape"
 	"github.com/isometry/wavefront-controller/internal/wfctl/picture"
 )
 
@@ -157,5 +158,5 @@ func (e Explainer) absentFix(ref picture.Ref, from *picture.Node) []string {
 	if fleet.Reason(from.Blocked.Reason) == fleet.AncestorMissing {
 		return []string{e.missingFix(ref)}
 	}
-	return []string{"see it with " + e.Command("explain --derive "+from.Path())}
+	return []string{"see it with " + e.Command("explain --derive "+escape.Word(from.Path()))}
 }

@@ -253,3 +253,14 @@ func TestHolds(t *testing.T) {
 		})
 	}
 }
+
+// TestHostileNames: what a reference calls an object by is one word of each command.
+func TestHostileNames(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	n := waiting("web", fleet.NotEnrolled, "")
+	n.Source.Name = "$(id)"
+	text := all(explain(&picture.Picture{Nodes: []picture.Node{n}}, "web"))
+	g.Expect(text).To(ContainSubstring("describe gitrepository '$(id)'"))
+	g.Expect(text).To(ContainSubstring("wfctl force-admit 'apps/$(id)'"))
+}

@@ -11,6 +11,7 @@ import (
 	wavefrontv1 "github.com/isometry/wavefront-controller/api/wavefront/v1alpha1"
 	"github.com/isometry/wavefront-controller/internal/fleet"
 	"github.com/isometry/wavefront-controller/internal/refs/fault"
+	"github.com/isometry/wavefront-controller/internal/wfctl/escape"
 	"github.com/isometry/wavefront-controller/internal/wfctl/picture"
 )
 
@@ -33,7 +34,7 @@ func (e Explainer) ownFixes(n *picture.Node) []string {
 		if ref := e.awaited(n); ref != nil && e.Picture.Node(*ref).Missing() {
 			break // what helps is said of the one that it waits for
 		}
-		fixes = append(fixes, fmt.Sprintf("wait for it; what it is doing: kubectl -n %s describe %s %s", n.Namespace, strings.ToLower(n.Kind), n.Name))
+		fixes = append(fixes, "wait for it; what it is doing: "+describe(n.Ref))
 	case wavefrontv1.StateAdmissible:
 		fixes = append(fixes, e.admissibleFix())
 	default:
@@ -51,12 +52,17 @@ func unlisted(n *picture.Node) bool {
 }
 
 func (e Explainer) troubleFix(n *picture.Node) string {
-	look := fmt.Sprintf("kubectl -n %s describe %s %s", n.Namespace, strings.ToLower(n.Kind), n.Name)
+	look := describe(n.Ref)
 	if n.Role == string(wavefrontv1.RoleGate) || n.Source == nil || n.Pin == "" {
 		return fmt.Sprintf("repair what fails in %s (%s)", n.Path(), look)
 	}
 	return fmt.Sprintf("repair what fails in %s (%s): push a fix to the branch of %s, which is admitted although the node is unhealthy, or go back to %s",
 		n.Path(), look, n.Source.Path(), e.goBack(n.Source.Path()))
+}
+
+// describe spells how to look at an object. A reference may hold anything for a name.
+func describe(r picture.Ref) string {
+	return fmt.Sprintf("kubectl -n %s describe %s %s", escape.Word(r.Namespace), escape.Word(strings.ToLower(r.Kind)), escape.Word(r.Name))
 }
 
 // fullCommit is what may stand in a command line: an annotation may hold anything.
@@ -66,7 +72,7 @@ var fullCommit = regexp.MustCompile(`^[0-9a-f]{40}$`)
 // the person knows.
 func (e Explainer) goBack(source string) string {
 	if s := e.Picture.Source(source); s != nil && s.Detail != nil && fullCommit.MatchString(s.Detail.PreviousPin) {
-		return "the commit before with " + e.Command("pin "+source+" --sha "+s.Detail.PreviousPin)
+		return "the commit before with " + e.Command("pin "+escape.Word(source)+" --sha "+s.Detail.PreviousPin)
 	}
 	return "a commit that worked with " + e.Command("pin "+source+" --sha SHA")
 }
@@ -106,7 +112,7 @@ func (e Explainer) holdFix(n *picture.Node) string {
 	}
 	switch fleet.HoldReason(n.Hold.Reason) {
 	case fleet.HandPin:
-		fix := "give it back to the controller at its present commit with " + e.Command("release "+n.Source.Path())
+		fix := "give it back to the controller at its present commit with " + e.Command("release "+escape.Word(n.Source.Path()))
 		if n.Pending() != "" {
 			fix += fmt.Sprintf(": commit %s is then admitted in its turn, so see first that it is sound", short(n.Pending()))
 		}
@@ -115,11 +121,11 @@ func (e Explainer) holdFix(n *picture.Node) string {
 		return fmt.Sprintf("remove spec.ref.commit from the manifest of GitRepository %s in Git", n.Source.Path())
 	case fleet.Suspend:
 		return fmt.Sprintf("resume what is suspended: flux -n %s resume source git %s, flux -n %s resume kustomization %s, or the HelmReleases of it",
-			n.Source.Namespace, n.Source.Name, n.Namespace, n.Name)
+			escape.Word(n.Source.Namespace), escape.Word(n.Source.Name), escape.Word(n.Namespace), escape.Word(n.Name))
 	case fleet.UnsupportedRef:
 		return fmt.Sprintf("set spec.ref.branch (and no tag, semver or other name) on GitRepository %s in Git; otherwise it is released by policy after two poll intervals", n.Source.Path())
 	}
-	return "see who holds it with " + e.Command("source "+n.Source.Path())
+	return "see who holds it with " + e.Command("source "+escape.Word(n.Source.Path()))
 }
 
 // listingFixes name the remedy for each kind of failed listing.
@@ -158,8 +164,8 @@ func (e Explainer) enrolFix(n *picture.Node) string {
 	if n.Source == nil {
 		return "wait for its first pin"
 	}
-	return fmt.Sprintf("wait: first pins are paced, ten at a time; if it stays so, see why GitRepository %s is not Ready: kubectl -n %s describe gitrepository %s",
-		n.Source.Path(), n.Source.Namespace, n.Source.Name)
+	return fmt.Sprintf("wait: first pins are paced, ten at a time; if it stays so, see why GitRepository %s is not Ready: %s",
+		n.Source.Path(), describe(*n.Source))
 }
 
 func (e Explainer) cycleFix(n *picture.Node) []string {
@@ -215,7 +221,7 @@ func (e Explainer) toMove(n *picture.Node) string {
 		}
 	}
 	if n.Source != nil && n.Hold == nil && !e.shadow() && n.Blocked != nil {
-		who += "; in an emergency, past the gate and once: " + e.Command("force-admit "+n.Source.Path())
+		who += "; in an emergency, past the gate and once: " + e.Command("force-admit "+escape.Word(n.Source.Path()))
 	}
 	return who
 }
