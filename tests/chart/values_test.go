@@ -39,8 +39,8 @@ var effects = map[string]struct{ values, want, gone string }{
 	"podMonitor.labels":          {values: "podMonitor: {enabled: true, labels: {prometheus: main}}", want: "prometheus: main"},
 	"priorityClassName":          {values: "priorityClassName: other", want: "priorityClassName: other"},
 	"resources":                  {values: "resources: {limits: {memory: 3Gi}}", want: "memory: 3Gi"},
-	"podAnnotations":             {values: "podAnnotations: {a: b}", want: "\n        a: b\n"},
-	"podLabels":                  {values: "podLabels: {c: d}", want: "\n        c: d\n"},
+	"podAnnotations":             {values: "podAnnotations: {prometheus.io/port: '9999'}", want: `prometheus.io/port: "9999"`, gone: `prometheus.io/port: "8080"`},
+	"podLabels":                  {values: "podLabels: {c: d}", want: "\n        c: \"d\"\n"},
 	"nodeSelector":               {values: "nodeSelector: {pool: system}", want: "pool: system"},
 	"tolerations":                {values: "tolerations: [{key: dedicated}]", want: "- key: dedicated"},
 	"affinity":                   {values: "affinity: {nodeAffinity: {}}", want: "nodeAffinity: {}"},
@@ -95,8 +95,8 @@ func leaves(prefix string, tree map[string]any) []string {
 	return paths
 }
 
-// TestSchemaRefuses asks for an error that names the value.
-func TestSchemaRefuses(t *testing.T) {
+// TestRefused asks for an error that names the value.
+func TestRefused(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, values, wantErr string }{
 		{name: "misspelt value", values: "replica: 1", wantErr: "replica"},
@@ -107,6 +107,7 @@ func TestSchemaRefuses(t *testing.T) {
 		{name: "spread", values: "topologySpreadConstraints: [{maxSkew: 1}]", wantErr: "topologyKey"},
 		{name: "argument", values: "extraArgs: ['concurrent=9']", wantErr: "extraArgs"},
 		{name: "gate", values: "featureGates: {FluxApp: 'yes'}", wantErr: "FluxApp"},
+		{name: "label that the selector needs", values: "podLabels: {app: mine}", wantErr: `podLabels: "app" is set by the chart`},
 		{name: "interval", values: "podMonitor: {interval: soon}", wantErr: "interval"},
 	}
 	for _, tt := range tests {
