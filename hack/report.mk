@@ -10,5 +10,5 @@ generate-docs: metrics-docs
 SOAK_NODES ?= 500
 
 .PHONY: soak
-soak: programs ## Count writes on a large fleet, idle and rolling out (SOAK_NODES=500; twenty minutes on two cores)
+soak: programs ## Count writes on a large fleet, idle and rolling out (SOAK_NODES=500; twelve minutes on two cores)
 	WAVEFRONT_SOAK_NODES=$(SOAK_NODES) go test -count=1 -v -timeout 40m -run '^TestWrites$$' ./tests/report
