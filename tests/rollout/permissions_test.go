@@ -31,7 +31,6 @@ var elsewhere = map[string]string{
 	"get serviceaccounts":                      "workload identity of an object needs a cloud",
 	"create serviceaccounts/token":             "workload identity of an object needs a cloud",
 	"list helmcharts.source.toolkit.fluxcd.io": "API servers before 1.34 don't stream lists to watches",
-	"patch events.events.k8s.io":               "the client joins events into a series only after six minutes",
 }
 
 // TestPermissions: under the roles that are shipped nothing is forbidden, and
