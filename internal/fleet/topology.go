@@ -104,51 +104,59 @@ func (t *topology) recognise(in *Input, p *places) bool {
 		t.recogniseSources(in, p) && t.recogniseNodes(in, p)
 }
 
-// recogniseSources looks every source up. Lists of an informer come in much the
-// same order each time, only from another start; so the next in the Input is
-// mostly the next that is known.
+// recogniseSources looks every source up.
 func (t *topology) recogniseSources(in *Input, p *places) bool {
-	seen := make([]bool, len(t.entered))
-	next := int32(0)
+	c := newCursor(t.entered, &t.sourceIndex)
 	for i := range in.Sources {
-		id := &in.Sources[i].ID
-		if int(next) == len(seen) {
-			next = 0
-		}
-		if t.entered[next] != *id {
-			if next = t.sourceIndex.at(id); next == none {
-				return false
-			}
-		}
-		if seen[next] {
+		place := c.find(&in.Sources[i].ID)
+		if place == none {
 			return false
 		}
-		seen[next], p.source[i] = true, t.sourceAt[next]
-		next++
+		p.source[i] = t.sourceAt[place]
 	}
 	return true
 }
 
-// recogniseNodes does the same for nodes, and compares what they say.
+// recogniseNodes looks every node up, and compares what it says.
 func (t *topology) recogniseNodes(in *Input, p *places) bool {
-	seen := make([]bool, len(t.stated))
-	next := int32(0)
+	c := newCursor(t.nodeIDs[:len(t.stated)], &t.nodeIndex)
 	for i := range in.Nodes {
 		n := &in.Nodes[i]
-		if int(next) == len(seen) {
-			next = 0
-		}
-		if t.nodeIDs[next] != n.ID {
-			if next = t.nodeIndex.at(&n.ID); next == none {
-				return false
-			}
-		}
-		said := &t.stated[next]
-		if seen[next] || said.source != n.Source || !slices.Equal(said.dependsOn, n.DependsOn) {
+		v := c.find(&n.ID)
+		if v == none || t.stated[v].source != n.Source || !slices.Equal(t.stated[v].dependsOn, n.DependsOn) {
 			return false
 		}
-		seen[next], p.node[i] = true, next
-		next++
+		p.node[i] = v
 	}
 	return true
+}
+
+// cursor looks up what is known, each once. Lists of an informer come in much the
+// same order each time, only from another start; so the next that is asked for is
+// mostly the next that is known.
+type cursor struct {
+	known []ID
+	index *index
+	seen  []bool
+	next  int32
+}
+
+func newCursor(known []ID, index *index) cursor {
+	return cursor{known: known, index: index, seen: make([]bool, len(known))}
+}
+
+// find returns the place of an ID; none if it is not known, or was found before.
+func (c *cursor) find(id *ID) int32 {
+	if int(c.next) == len(c.known) {
+		c.next = 0
+	}
+	at := c.next
+	if c.known[at] != *id {
+		at = c.index.at(id)
+	}
+	if at == none || c.seen[at] {
+		return none
+	}
+	c.seen[at], c.next = true, at+1
+	return at
 }
