@@ -36,9 +36,9 @@ func Node(k *kustomizev1.Kustomization, noCrossNamespaceRefs bool) fleet.Node {
 		LastAttempted:      Revision(k.Status.LastAttemptedRevision),
 		Timeout:            k.GetTimeout(),
 	}
-	source := sourceOf(k)
+	source, refused := sourceOf(k, noCrossNamespaceRefs)
 	switch {
-	case noCrossNamespaceRefs && source.Namespace != k.Namespace:
+	case refused:
 		n.Refused = []fleet.ID{source}
 		n.OtherSource = source.String()
 	case source.Kind == fleet.KindGitRepository:
@@ -54,9 +54,12 @@ func KustomizationID(namespace, name string) fleet.ID {
 	return fleet.ID{Kind: fleet.KindKustomization, Namespace: namespace, Name: name}
 }
 
-func sourceOf(k *kustomizev1.Kustomization) fleet.ID {
+// sourceOf returns what a Kustomization names as its source, and whether
+// kustomize-controller refuses that for its namespace.
+func sourceOf(k *kustomizev1.Kustomization, noCrossNamespaceRefs bool) (source fleet.ID, refused bool) {
 	ref := k.Spec.SourceRef
-	return fleet.ID{Kind: ref.Kind, Namespace: bounded(or(ref.Namespace, k.Namespace)), Name: bounded(ref.Name)}
+	source = fleet.ID{Kind: ref.Kind, Namespace: bounded(or(ref.Namespace, k.Namespace)), Name: bounded(ref.Name)}
+	return source, noCrossNamespaceRefs && source.Namespace != k.Namespace
 }
 
 func dependencies(k *kustomizev1.Kustomization) []fleet.ID {

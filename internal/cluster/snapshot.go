@@ -78,8 +78,8 @@ func (s *Snapshot) builtFrom(id fleet.ID) fleet.ID {
 	if k == nil {
 		return fleet.ID{}
 	}
-	source := sourceOf(k)
-	if s.NoCrossNamespaceRefs && source.Namespace != k.Namespace {
+	source, refused := sourceOf(k, s.NoCrossNamespaceRefs)
+	if refused {
 		return fleet.ID{}
 	}
 	return source
