@@ -97,9 +97,15 @@ func (p *program) planUninstall(ctx context.Context, c client.Client, timeout ti
 	return pl, nil
 }
 
+// floats tells whether a release drops the commit. What somebody else claims stays, as
+// where the controller lets go.
+func (t target) floats(policy wavefrontv1.ReleasePolicy) bool {
+	return policy == wavefrontv1.ReleaseFloat && !t.handHeld()
+}
+
 // letGo says what becomes of a source.
 func (t target) letGo(policy wavefrontv1.ReleasePolicy) string {
-	if policy == wavefrontv1.ReleaseFloat && !t.handHeld() {
+	if t.floats(policy) {
 		return t.jumps(t.commit(), t.known.Observed) + " (releasePolicy Float)"
 	}
 	return fmt.Sprintf("%s stays at %s", t.path(), orNone(short(t.commit())))
@@ -158,8 +164,7 @@ func (p *program) letGoHere(ctx context.Context, c client.Client, obj *wavefront
 	var failed []error
 	for _, t := range targets {
 		write := p.writer(c).LetGo
-		// What somebody else claims stays, as where the controller lets go.
-		if obj.GetReleasePolicy() == wavefrontv1.ReleaseFloat && !t.handHeld() {
+		if t.floats(obj.GetReleasePolicy()) {
 			write = p.writer(c).Float
 		}
 		if _, err := write(ctx, t.object); err != nil {
