@@ -263,4 +263,8 @@ func TestHostileNames(t *testing.T) {
 	text := all(explain(&picture.Picture{Nodes: []picture.Node{n}}, "web"))
 	g.Expect(text).To(ContainSubstring("describe gitrepository '$(id)'"))
 	g.Expect(text).To(ContainSubstring("wfctl force-admit 'apps/$(id)'"))
+
+	n.Trouble = "it fails"
+	text = all(explain(&picture.Picture{Nodes: []picture.Node{n}}, "web"))
+	g.Expect(text).To(ContainSubstring("wfctl pin 'apps/$(id)' --sha SHA"))
 }

@@ -71,10 +71,11 @@ var fullCommit = regexp.MustCompile(`^[0-9a-f]{40}$`)
 // goBack spells how to pin the commit before; where the source could not be read, one that
 // the person knows.
 func (e Explainer) goBack(source string) string {
+	pin := "pin " + escape.Word(source) + " --sha "
 	if s := e.Picture.Source(source); s != nil && s.Detail != nil && fullCommit.MatchString(s.Detail.PreviousPin) {
-		return "the commit before with " + e.Command("pin "+escape.Word(source)+" --sha "+s.Detail.PreviousPin)
+		return "the commit before with " + e.Command(pin+s.Detail.PreviousPin)
 	}
-	return "a commit that worked with " + e.Command("pin "+source+" --sha SHA")
+	return "a commit that worked with " + e.Command(pin+"SHA")
 }
 
 func (e Explainer) admissibleFix() string {
